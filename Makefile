@@ -1,0 +1,55 @@
+# Every target sets up what it needs by itself in .venv. `make demo` and `make test` are the two to know.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SHARED_DATA := $(wildcard ../shared/data)
+ifneq ($(SHARED_DATA),)
+export EVERYPAIR_DATA ?= $(abspath $(SHARED_DATA))
+endif
+
+.PHONY: demo test slow lint format bench docs wheel clean
+
+demo: $(VENV)/.core
+	$(BIN)/everypair demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/top_k.py
+
+docs: $(VENV)/.docs
+	$(BIN)/mkdocs build --strict
+
+wheel: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build --wheel
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.core: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet -e .
+	touch $@
+
+$(VENV)/.%: $(VENV)/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet -e ".[$*]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

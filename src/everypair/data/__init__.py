@@ -1,0 +1,1 @@
+"""What comes in: stored pairs, ids, splits, graphs and data sets."""

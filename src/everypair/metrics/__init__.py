@@ -1,0 +1,1 @@
+"""Ranking metrics: pure functions of scores and truth."""

@@ -1,0 +1,1 @@
+"""What people use: recommenders and their floor."""

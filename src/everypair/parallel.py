@@ -1,0 +1,139 @@
+"""Threads over fixed chunks: the only place where the library starts threads.
+
+Work is cut into chunks by the data alone, never by the number of threads, and every chunk writes its own
+rows, so one thread and N threads give the same bits. Kernels release the interpreter lock and are called
+from plain Python threads that live for one call: that is safe after a fork and from several threads at once,
+and needs no threading layer. BLAS runs single-threaded inside, because the chunks are the parallelism.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+Chunk = tuple[int, int]
+Result = TypeVar("Result")
+
+
+def resolve_threads(n_threads: int | None) -> int:
+    """Return the number of threads to use: ``None`` means every core this process may run on.
+
+    >>> resolve_threads(3)
+    3
+    """
+    if n_threads is None:
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
+    if isinstance(n_threads, bool) or int(n_threads) != n_threads or n_threads < 1:
+        raise ValueError(f"n_threads must be a positive integer or None for all cores, got {n_threads!r}.")
+    return int(n_threads)
+
+
+def balanced_chunks(indptr: NDArray[Any], row_cost: int = 16, pieces: int = 128) -> list[Chunk]:
+    """Cut rows into at most ``pieces`` runs of about equal work, nnz + row_cost per row.
+
+    >>> balanced_chunks(np.array([0, 5, 5, 6]), row_cost=1, pieces=2)
+    [(0, 1), (1, 3)]
+    """
+    rows = len(indptr) - 1
+    if rows == 0:
+        return []
+    work = indptr.astype(np.int64) - indptr[0] + row_cost * np.arange(rows + 1)
+    cuts = np.searchsorted(work, np.linspace(0, work[-1], min(pieces, rows) + 1))
+    cuts[0], cuts[-1] = 0, rows
+    cuts = np.unique(cuts)
+    return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:])]
+
+
+def even_chunks(rows: int, size: int) -> list[Chunk]:
+    """Cut ``range(rows)`` into runs of ``size`` rows; the last may be shorter.
+
+    >>> even_chunks(5, 2)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return [(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+_blas_lock = threading.Lock()
+_blas_depth = 0
+_blas_limiter: Any = None
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Limit BLAS to one thread inside the block; nested and concurrent blocks share one limit."""
+    global _blas_depth, _blas_limiter
+    with _blas_lock:
+        if _blas_depth == 0:
+            _blas_limiter = _controller().limit(limits=1, user_api="blas")
+        _blas_depth += 1
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_depth -= 1
+            if _blas_depth == 0:
+                _blas_limiter.restore_original_limits()
+                _blas_limiter = None
+
+
+def run_chunks(
+    work: Callable[[Chunk, int], Result], chunks: Sequence[Chunk], n_threads: int
+) -> list[Result]:
+    """Call ``work(chunk, worker)`` for every chunk and return the results in the chunks' order.
+
+    ``worker`` numbers the thread (0 to n_threads − 1), so that scratch memory can be allocated once each.
+    Chunks are handed out as threads become free, heaviest rows cannot hold up the rest. The calling thread
+    works too: an exception or Ctrl-C stops the hand-out, waits for the chunks under way and is raised here.
+
+    >>> run_chunks(lambda chunk, worker: sum(range(*chunk)), [(0, 3), (3, 5)], n_threads=2)
+    [3, 7]
+    """
+    results: list[Any] = [None] * len(chunks)
+    failures: list[BaseException] = []
+    queue = iter(range(len(chunks)))
+    lock = threading.Lock()
+
+    def serve(worker: int) -> None:
+        while not failures:
+            with lock:
+                number = next(queue, None)
+            if number is None:
+                return
+            try:
+                results[number] = work(chunks[number], worker)
+            except BaseException as failure:
+                failures.append(failure)
+                return
+
+    with single_threaded_blas():
+        helpers = [
+            threading.Thread(target=serve, args=(worker,), name=f"everypair-{worker}", daemon=True)
+            for worker in range(1, min(n_threads, len(chunks)))
+        ]
+        try:
+            for helper in helpers:
+                helper.start()
+            serve(0)
+        except BaseException as failure:
+            failures.append(failure)
+        for helper in helpers:
+            if helper.ident is not None:
+                helper.join()
+    if failures:
+        raise failures[0]
+    return results

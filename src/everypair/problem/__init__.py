@@ -1,0 +1,1 @@
+"""What is minimised: losses, negatives, ridge, embeddings, objective."""

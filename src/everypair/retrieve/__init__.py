@@ -1,0 +1,1 @@
+"""Exact blocked top-k retrieval with filters."""

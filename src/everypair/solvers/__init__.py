@@ -1,0 +1,1 @@
+"""How it is minimised: one algorithm per file, one shared loop."""
