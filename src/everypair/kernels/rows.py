@@ -1,0 +1,222 @@
+"""Newton–CG on many independent rows, in the eigenbasis of the other side's Gram matrix.
+
+Row i minimises, with s_j = u·v_j over its stored pairs Ω_i and w_j = p_i q_j,
+
+    f(u) = Σ_{j∈Ω_i} [ c_j ℓ(y_j, s_j) − ½ w_j (z_j − s_j)² ] + ½ p_i uᵀΣu − p_i b_i·u + ½ λ_i ‖u‖²
+
+where Σ = diag(sigma) is VᵀQV in its eigenbasis, so the all-pairs term and the ridge are diagonal. One Newton step:
+
+    g = Σ_Ω r_j v_j + D u − p_i b_i,    H = Σ_Ω t_j v_j v_jᵀ + D,     D = diag(p_i Σ + λ_i)
+    r_j = c_j ℓ' − w_j (s_j − z_j),   t_j = c_j ℓ'' − w_j
+
+H·step = −g is solved by a few conjugate-gradient steps preconditioned with D, at O(|Ω_i| k) each. The step is cut
+until the row's objective does not rise; scores and the line search reuse the products v_j·direction of CG, so
+neither touches the factors again. Coordinates with free = 0 (the constant column of a bias) never move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from everypair.kernels.gathered import FAST, accumulate, dots, gather, normal_product
+from everypair.kernels.losses import CUSTOM, loss_terms, loss_value
+
+GATHERED_BYTES = 1 << 18  # a row's stored pairs are copied side by side up to this size, larger rows are streamed
+FLOOR = 1e-6  # directions the other side hardly spans are preconditioned as if they weighed this share of the largest
+MAX_HALVINGS = 30
+ARMIJO = 1e-4  # Nocedal and Wright, Numerical Optimization, section 3.1
+
+Kernel = Callable[..., None]
+CustomLoss = tuple[Any, Any, Any]  # jitted value, slope, curvature of (y, s)
+
+
+def gather_capacity(rank: int, itemsize: int) -> int:
+    """Return how many rows of ``rank`` numbers fit into a thread's gather buffer (at least one)."""
+    return max(1, GATHERED_BYTES // (rank * itemsize))
+
+
+@cache
+def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | None = None) -> Kernel:
+    """Return the kernel for one rank and loss: from numba's disk cache, or compiled (always, if ``custom``).
+
+    ``imputed``: z and b differ from pair to pair and row to row; otherwise each holds one entry, shared by all.
+    """
+    K = rank
+    custom_value, custom_slope, custom_curvature = custom or (None, None, None)
+
+    @njit(nogil=True, error_model="numpy", fastmath=FAST, cache=custom is None)
+    def solve_rows(
+        start,  # rows [start, stop) of indptr; U and values hold just these rows
+        stop,
+        indptr,
+        indices,
+        c,
+        y,
+        z,
+        V,  # other side, rotated
+        q,
+        p,
+        lam,
+        sigma,
+        free,
+        b,
+        U,  # this side, rotated, updated in place
+        values,  # out: Σ_Ω [c ℓ − ½ w (z − s)²] of each row at its new u
+        newton_steps,
+        cg_steps,
+        newton_tol,
+        cg_tol,
+        slack,
+        gathered,  # scratch: capacity × K
+        scratch,  # scratch: 6 × the longest row
+    ):
+        capacity = gathered.shape[0]
+        score, delta, product, slope, curve, weight = (
+            scratch[0],
+            scratch[1],
+            scratch[2],
+            scratch[3],
+            scratch[4],
+            scratch[5],
+        )
+        diagonal = np.empty(K, V.dtype)
+        inverse = np.empty(K, V.dtype)
+        gradient = np.empty(K, V.dtype)
+        residual = np.empty(K, V.dtype)
+        direction = np.empty(K, V.dtype)
+        step = np.empty(K, V.dtype)
+        image = np.empty(K, V.dtype)
+        u = np.empty(K, V.dtype)
+        for i in range(start, stop):
+            first = indptr[i]
+            d = indptr[i + 1] - first
+            streamed = d > capacity
+            bi = i - start if imputed else 0
+            largest = V.dtype.type(0.0)
+            for l in range(K):
+                u[l] = U[i - start, l]
+                diagonal[l] = p[i] * sigma[l] + lam[i]
+                largest = max(largest, diagonal[l])
+            if d == 0:  # the all-pairs term and the ridge alone: exact, and the origin where both vanish
+                for l in range(K):
+                    if free[l] > 0:
+                        U[i - start, l] = p[i] * b[bi, l] / diagonal[l] if diagonal[l] > FLOOR * largest else 0.0
+                values[i - start] = 0.0
+                continue
+            for l in range(K):
+                inverse[l] = free[l] / max(diagonal[l], FLOOR * largest) if largest > 0 else free[l]
+            for t in range(d):
+                weight[t] = p[i] * q[indices[first + t]]
+            for block in range(0, d, capacity):
+                count = min(capacity, d - block)
+                gather(K, V, indices, first + block, count, gathered)
+                dots(K, gathered, count, u, score, block)
+            first_norm = 0.0
+            value = 0.0
+            for newton in range(newton_steps):
+                value = 0.0
+                for t in range(d):
+                    yt = np.float64(y[first + t])
+                    st = np.float64(score[t])
+                    ct = np.float64(c[first + t])
+                    wt = np.float64(weight[t])
+                    if loss_code == CUSTOM:
+                        lv = custom_value(yt, st)
+                        ls = custom_slope(yt, st)
+                        lc = custom_curvature(yt, st)
+                    else:
+                        lv, ls, lc = loss_terms(loss_code, yt, st)
+                    gap = st - (z[first + t] if imputed else z[0])
+                    value += ct * lv - 0.5 * wt * gap * gap
+                    slope[t] = ct * ls - wt * gap
+                    curve[t] = ct * lc - wt
+                for l in range(K):
+                    gradient[l] = diagonal[l] * u[l] - p[i] * b[bi, l]
+                for block in range(0, d, capacity):
+                    count = min(capacity, d - block)
+                    if streamed:
+                        gather(K, V, indices, first + block, count, gathered)
+                    accumulate(K, gathered, count, slope, block, gradient)
+                norm = 0.0
+                for l in range(K):
+                    residual[l] = -gradient[l]
+                    direction[l] = inverse[l] * residual[l]
+                    step[l] = 0.0
+                    norm += residual[l] * direction[l]
+                if newton == 0:
+                    first_norm = norm
+                if not norm > newton_tol * newton_tol * first_norm:
+                    break
+                cg_norm = norm
+                for t in range(d):
+                    delta[t] = 0.0
+                for _ in range(cg_steps):
+                    for l in range(K):
+                        image[l] = diagonal[l] * direction[l]
+                    for block in range(0, d, capacity):
+                        count = min(capacity, d - block)
+                        if streamed:
+                            gather(K, V, indices, first + block, count, gathered)
+                        normal_product(K, gathered, count, curve, direction, product, block, image)
+                    bend = 0.0
+                    for l in range(K):
+                        bend += image[l] * direction[l]
+                    if not bend > 0.0:
+                        break
+                    alpha = V.dtype.type(cg_norm / bend)
+                    new_norm = 0.0
+                    for l in range(K):
+                        step[l] += alpha * direction[l]
+                        residual[l] -= alpha * image[l]
+                        new_norm += residual[l] * residual[l] * inverse[l]
+                    for t in range(d):
+                        delta[t] += alpha * product[t]
+                    if not new_norm > cg_tol * cg_tol * norm:
+                        break
+                    beta = V.dtype.type(new_norm / cg_norm)
+                    cg_norm = new_norm
+                    for l in range(K):
+                        direction[l] = inverse[l] * residual[l] + beta * direction[l]
+                descent = 0.0
+                linear = 0.0
+                square = 0.0
+                for l in range(K):
+                    descent += gradient[l] * step[l]
+                    linear += (diagonal[l] * u[l] - p[i] * b[bi, l]) * step[l]
+                    square += diagonal[l] * step[l] * step[l]
+                length = 1.0
+                accepted = False
+                for _ in range(MAX_HALVINGS):
+                    new_value = 0.0
+                    for t in range(d):
+                        yt = np.float64(y[first + t])
+                        st = np.float64(score[t]) + length * np.float64(delta[t])
+                        if loss_code == CUSTOM:
+                            lv = custom_value(yt, st)
+                        else:
+                            lv = loss_value(loss_code, yt, st)
+                        gap = st - (z[first + t] if imputed else z[0])
+                        new_value += np.float64(c[first + t]) * lv - 0.5 * np.float64(weight[t]) * gap * gap
+                    change = new_value - value + length * linear + 0.5 * length * length * square
+                    margin = slack * (abs(value) + abs(length * linear) + length * length * square)
+                    if change <= ARMIJO * length * descent + margin:
+                        accepted = True
+                        break
+                    length *= 0.5
+                if not accepted:
+                    break
+                value = new_value
+                for l in range(K):
+                    u[l] += length * step[l]
+                for t in range(d):
+                    score[t] += length * delta[t]
+            for l in range(K):
+                U[i - start, l] = u[l]
+            values[i - start] = value
+
+    return solve_rows

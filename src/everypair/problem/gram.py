@@ -1,0 +1,61 @@
+"""All pairs through Gram matrices: VᵀQV and VᵀQṼ of a tall factor matrix, in float64, over fixed blocks in fixed order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.parallel import Chunk, even_chunks, run_chunks
+
+BLOCK_ROWS = 2048
+
+
+@dataclass(frozen=True)
+class Gram:
+    """What the all-pairs term knows of one side: ``matrix`` = VᵀQV (k × k) and ``pull`` = VᵀQṼ (k × r).
+
+    Where ỹ is constant, Ṽ is a column of ones here and the constant itself is applied by whoever uses ``pull``.
+    """
+
+    matrix: NDArray[np.float64]
+    pull: NDArray[np.float64]
+
+
+def gram(
+    factors: NDArray[Any], weights: NDArray[Any], values: NDArray[Any] | None = None, n_threads: int = 1
+) -> Gram:
+    """Return the weighted Gram matrices of ``factors``, the same bits on any number of threads.
+
+    >>> gram(np.array([[1.0, 0.0], [2.0, 1.0]]), np.array([1.0, 3.0]))
+    Gram(matrix=array([[13.,  6.],
+           [ 6.,  3.]]), pull=array([[7.],
+           [3.]]))
+    """
+    rank = factors.shape[1]
+
+    def block(chunk: Chunk, worker: int) -> NDArray[np.float64]:
+        rows = slice(*chunk)
+        own = factors[rows].astype(np.float64)
+        other = np.ones((len(own), 1)) if values is None else values[rows]
+        return np.asarray((own * weights[rows, None]).T @ np.hstack([own, other]))
+
+    total = np.zeros((rank, rank + (1 if values is None else values.shape[1])))
+    for part in run_chunks(block, even_chunks(len(factors), BLOCK_ROWS), n_threads):
+        total += part
+    return Gram(total[:, :rank], total[:, rank:])
+
+
+def weighted_norm(factors: NDArray[Any], weights: NDArray[Any]) -> float:
+    """Σ_i weight_i ‖factor_i‖², accumulated in float64.
+
+    >>> weighted_norm(np.array([[1.0, 2.0], [3.0, 0.0]]), np.array([1.0, 2.0]))
+    23.0
+    """
+    total = 0.0
+    for start, stop in even_chunks(len(factors), BLOCK_ROWS):
+        block = factors[start:stop].astype(np.float64)
+        total += float(weights[start:stop] @ np.square(block).sum(axis=1))
+    return total

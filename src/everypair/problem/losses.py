@@ -1,0 +1,130 @@
+"""Convex losses ℓ(y, s) on stored pairs: value, slope and curvature in the score, and what a dislike's target is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit, vectorize
+from numba.core.errors import NumbaError
+from numpy.typing import ArrayLike, NDArray
+
+from everypair.kernels import losses as codes
+
+Scalar = Callable[[float, float], float]
+
+
+class Loss:
+    """A convex loss on stored pairs, by its pointwise value, slope ∂ℓ/∂s and curvature ∂²ℓ/∂s² ≥ 0.
+
+    The built-in ones are named ``"squared"``, ``"logistic"`` and ``"squared_hinge"``. To add another, give three
+    plain functions of two floats (target y, score s); they are compiled into the same kernels, once per process
+    (numba cannot keep them on disk). ``dislike_target`` is the target of an observed dislike, ``negative_value``
+    what ``negative_value="auto"`` stands for. Where a loss is not twice differentiable give a generalised
+    curvature; where it grows without bound keep the functions free of overflow.
+
+    >>> import math
+    >>> huber = Loss(
+    ...     "pseudo_huber",
+    ...     value=lambda y, s: math.sqrt(1.0 + (y - s) ** 2) - 1.0,
+    ...     slope=lambda y, s: (s - y) / math.sqrt(1.0 + (y - s) ** 2),
+    ...     curvature=lambda y, s: (1.0 + (y - s) ** 2) ** -1.5,
+    ...     dislike_target=0.0,
+    ...     negative_value=0.0,
+    ... )
+    >>> huber.value(1.0, [1.0, 1e4]).round(3).tolist()
+    [0.0, 9998.0]
+    """
+
+    def __init__(
+        self,
+        name: str,
+        value: Scalar,
+        slope: Scalar,
+        curvature: Scalar,
+        *,
+        dislike_target: float = -1.0,
+        negative_value: float = -1.0,
+    ) -> None:
+        self.name = str(name)
+        self.code = codes.CUSTOM
+        self.dislike_target = float(dislike_target)
+        self.negative_value = float(negative_value)
+        self.custom: tuple[Any, Any, Any] | None = tuple(  # type: ignore[assignment]
+            _compiled(part, function) for part, function in zip(("value", "slope", "curvature"), (value, slope, curvature))
+        )
+        self._ufuncs = tuple(vectorize(nopython=True)(part.py_func) for part in self.custom or ())
+
+    @classmethod
+    def _built_in(cls, name: str, code: int, dislike_target: float, negative_value: float) -> Loss:
+        loss = cls.__new__(cls)
+        loss.name, loss.code, loss.custom = name, code, None
+        loss.dislike_target, loss.negative_value = dislike_target, negative_value
+        return loss
+
+    def _part(self, part: int, y: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+        y, s = np.broadcast_arrays(np.asarray(y, np.float64), np.asarray(s, np.float64))
+        if self.custom is not None:
+            return np.asarray(self._ufuncs[part](y, s))
+        out = np.empty((3, y.size))
+        codes.evaluate(self.code, y.ravel(), s.ravel(), out)
+        return out[part].reshape(y.shape)
+
+    def value(self, y: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+        """ℓ(y, s), elementwise."""
+        return self._part(0, y, s)
+
+    def slope(self, y: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+        """∂ℓ/∂s, elementwise."""
+        return self._part(1, y, s)
+
+    def curvature(self, y: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
+        """∂²ℓ/∂s², elementwise."""
+        return self._part(2, y, s)
+
+    def __repr__(self) -> str:
+        return f"Loss({self.name!r})"
+
+    def __copy__(self) -> Loss:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Loss:
+        return self
+
+
+def _compiled(part: str, function: Scalar) -> Any:
+    """Compile one part of a user-written loss, or say what is wrong with it before any training starts."""
+    if not callable(function):
+        raise TypeError(f"the loss's {part} must be a function of (y, s), got {type(function).__name__}.")
+    jitted = njit(nogil=True, error_model="numpy", fastmath=False)(function)
+    try:
+        result = jitted(1.0, 0.5)
+    except NumbaError as failure:
+        raise ValueError(
+            f"the loss's {part} does not compile: write it with plain arithmetic and the math module, on two floats. "
+            f"numba says: {str(failure).strip().splitlines()[-1]}"
+        ) from failure
+    if not isinstance(result, int | float) or not np.isfinite(result):
+        raise ValueError(f"the loss's {part} must return a finite number, got {result!r} at y = 1, s = 0.5.")
+    return jitted
+
+
+LOSSES: dict[str, Loss] = {
+    "squared": Loss._built_in("squared", codes.SQUARED, dislike_target=0.0, negative_value=0.0),
+    "logistic": Loss._built_in("logistic", codes.LOGISTIC, dislike_target=-1.0, negative_value=-1.0),
+    "squared_hinge": Loss._built_in("squared_hinge", codes.SQUARED_HINGE, dislike_target=-1.0, negative_value=-1.0),
+}
+
+
+def get_loss(loss: str | Loss) -> Loss:
+    """Return the loss of that name, or the loss itself.
+
+    >>> get_loss("logistic").value(1.0, [0.0, 1e4, -1e4]).round(4).tolist()
+    [0.6931, 0.0, 10000.0]
+    """
+    if isinstance(loss, Loss):
+        return loss
+    if loss not in LOSSES:
+        raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))} or a Loss, got {loss!r}.")
+    return LOSSES[loss]

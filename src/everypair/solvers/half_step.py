@@ -1,0 +1,106 @@
+"""One half-step: every row of one side improves while the other side is fixed.
+
+Rotate into the eigenbasis of the other side's Gram matrix, VᵀQV = E Σ Eᵀ. Scores and ridge do not change when both
+sides are rotated together, but the all-pairs term of every row becomes diagonal, p_i Σ: a Newton–CG step then costs
+O(|Ω_i| k) and that diagonal is its preconditioner. Left rows, right rows and rows to fold in all come through here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.kernels.rows import gather_capacity, row_solver
+from everypair.parallel import Chunk, balanced_chunks, even_chunks, run_chunks, single_threaded_blas
+from everypair.problem.gram import Gram
+from everypair.problem.rows import RowProblem
+
+Array = NDArray[Any]
+ROTATED_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class RowSteps:
+    """How far each row goes: Newton steps, conjugate-gradient steps in each, and when to stop earlier.
+
+    A row stops once its preconditioned gradient is ``newton_tol`` times what it was; CG stops once its residual is
+    ``cg_tol`` times the gradient.
+    """
+
+    newton: int = 1
+    cg: int = 3
+    newton_tol: float = 0.0
+    cg_tol: float = 0.0
+
+
+TO_OPTIMUM = {  # for fold-in: to the optimum, as far as the precision goes
+    np.dtype(np.float32): RowSteps(newton=30, cg=100, newton_tol=1e-5, cg_tol=1e-3),
+    np.dtype(np.float64): RowSteps(newton=60, cg=300, newton_tol=1e-11, cg_tol=1e-6),
+}
+
+
+def half_step(
+    problem: RowProblem, this: Array, other: Array, gram: Gram, steps: RowSteps, n_threads: int = 1
+) -> tuple[Array, float]:
+    """Return this side's improved rows (a new array) and their sum over stored pairs, Σ_Ω [c ℓ − ½ p_i q_j (ỹ − s)²].
+
+    ``gram`` is ``problem.gram_of(other)``. No row's objective rises. Nothing passed in is changed.
+    Temporary memory: a rotated copy of ``other``, and per thread 1 MB of gathered rows, six numbers for each pair of
+    the longest row and one chunk of rows.
+    """
+    rank, dtype = this.shape[1], this.dtype
+    free = problem.free_columns(rank)
+    sigma, basis = _eigenbasis(gram.matrix, free)
+    rotation = basis.astype(dtype)
+    rotated = rotate(other, rotation, n_threads)
+    fixed = np.zeros(rank) if problem.frozen is None else gram.matrix[problem.frozen] * free
+    kernel = row_solver(rank, problem.loss.code, problem.imputed, problem.loss.custom)
+    longest = int(np.diff(problem.indptr).max(initial=0))
+    scratch = [
+        (np.empty((gather_capacity(rank, dtype.itemsize), rank), dtype), np.empty((6, longest), dtype))
+        for _ in range(n_threads)
+    ]
+    slack = 4 * float(np.finfo(dtype).eps)
+    sigma, mask = sigma.astype(dtype), free.astype(dtype)
+    new = np.empty_like(this)
+    values = np.empty(problem.n_rows)
+
+    def work(chunk: Chunk, worker: int) -> None:
+        rows = slice(*chunk)
+        block = this[rows] @ rotation
+        pulls = ((problem.pulls(gram, rows) - fixed) @ basis).astype(dtype)
+        kernel(
+            *chunk, problem.indptr, problem.indices, problem.weights, problem.targets, problem.values, rotated,
+            problem.other_weights, problem.own_weights, problem.ridge, sigma, mask, pulls, block, values[rows],
+            steps.newton, steps.cg, steps.newton_tol, steps.cg_tol, slack, *scratch[worker],
+        )  # fmt: skip
+        np.matmul(block, rotation.T, out=new[rows])
+
+    run_chunks(work, balanced_chunks(problem.indptr), n_threads)
+    if problem.frozen is not None:
+        new[:, problem.frozen] = this[:, problem.frozen]
+    return new, float(values.sum())
+
+
+def rotate(factors: Array, rotation: Array, n_threads: int) -> Array:
+    """Return factors @ rotation, in fixed blocks."""
+    out = np.empty_like(factors)
+
+    def work(chunk: Chunk, worker: int) -> None:
+        np.matmul(factors[slice(*chunk)], rotation, out=out[slice(*chunk)])
+
+    run_chunks(work, even_chunks(len(factors), ROTATED_ROWS), n_threads)
+    return out
+
+
+def _eigenbasis(matrix: NDArray[np.float64], free: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Eigenvalues and eigenvectors of the free block of the Gram matrix; a constant column keeps its own axis."""
+    sigma, basis = np.zeros(len(free)), np.eye(len(free))
+    with single_threaded_blas():
+        values, vectors = np.linalg.eigh(matrix[np.ix_(free, free)])
+    sigma[free] = np.maximum(values, 0.0)
+    basis[np.ix_(free, free)] = vectors
+    return sigma, basis

@@ -1,0 +1,127 @@
+"""The one loop that runs every solver: history, stop rules, best-so-far, callbacks, time and interruption."""
+
+from __future__ import annotations
+
+import enum
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from everypair.solvers.newton import Factors
+
+
+class Status(enum.Enum):
+    """Why training stopped; ``str(status)`` is a sentence.
+
+    >>> print(Status.CONVERGED)
+    Converged: the objective's relative decrease fell below tol.
+    """
+
+    CONVERGED = "Converged: the objective's relative decrease fell below tol."
+    MAX_ITER = "Stopped after max_iter sweeps; raise max_iter or tol if the objective still falls too fast."
+    NO_IMPROVEMENT = "Stopped early: the validation metric did not improve for `patience` sweeps; the best sweep is kept."
+    TIME_LIMIT = "Stopped at the time limit; the model is as good as the sweeps that fitted into it."
+    CALLBACK = "Stopped by a callback."
+    INTERRUPTED = "Interrupted; the model is what the completed sweeps have learnt."
+    NOT_FINITE = (
+        "Stopped: the objective is no longer finite and the last finite sweep is kept; rescale extreme weights, raise "
+        'reg or use dtype="float64".'
+    )
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Solver(Protocol):
+    """What the loop runs: ``step`` takes a state to the next one and reports F in it."""
+
+    def step(self, state: Factors) -> Factors:
+        """One sweep."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a callback sees after each sweep; returning ``True`` from the callback stops the training."""
+
+    iteration: int
+    objective: float
+    seconds: float
+    metrics: dict[str, float]
+    state: Factors = field(repr=False)
+
+
+Callback = Callable[[Sweep], bool | None]
+
+
+@dataclass(frozen=True)
+class StopRules:
+    """When to stop: sweeps, relative decrease, sweeps without a better validation metric, seconds of training."""
+
+    max_iter: int
+    tol: float
+    patience: int | None = None
+    time_limit: float | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The state that is kept, one dict per sweep, and why the loop stopped."""
+
+    state: Factors
+    history: list[dict[str, Any]]
+    status: Status
+
+
+def run(
+    solver: Solver,
+    state: Factors,
+    rules: StopRules,
+    *,
+    validate: Callable[[Factors], dict[str, float]] | None = None,
+    monitor: str = "ndcg@10",
+    callbacks: Iterable[Callback] = (),
+) -> Outcome:
+    """Sweep until a rule stops; the state of the best ``monitor`` is kept with ``patience``, otherwise the last one.
+
+    ``history[t]["seconds"]`` is the cumulative time of the sweeps alone, without compilation, validation or callbacks.
+    Ctrl-C ends the loop after the sweep under way is dropped.
+    """
+    history: list[dict[str, Any]] = []
+    kept, best, stale, seconds = state, -math.inf, 0, 0.0
+    callbacks = tuple(callbacks)
+    status = Status.MAX_ITER
+    try:
+        for iteration in range(1, rules.max_iter + 1):
+            start = time.perf_counter()
+            state = solver.step(state)
+            seconds += time.perf_counter() - start
+            objective = state.objective
+            if objective is None or not math.isfinite(objective):
+                status = Status.NOT_FINITE
+                break
+            metrics = validate(state) if validate else {}
+            entry = {"iteration": iteration, "objective": objective, "seconds": seconds, **metrics}
+            history.append(entry)
+            if rules.patience is None or not metrics or metrics[monitor] > best:
+                kept, best, stale = state, metrics.get(monitor, best), 0
+            else:
+                stale += 1
+            asked = [callback(Sweep(iteration, objective, seconds, metrics, state)) for callback in callbacks]
+            if any(asked):
+                status = Status.CALLBACK
+                break
+            if rules.patience is not None and metrics and stale >= rules.patience:
+                status = Status.NO_IMPROVEMENT
+                break
+            if len(history) > 1 and history[-2]["objective"] - objective <= rules.tol * abs(history[-2]["objective"]):
+                status = Status.CONVERGED
+                break
+            if rules.time_limit is not None and seconds >= rules.time_limit:
+                status = Status.TIME_LIMIT
+                break
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return Outcome(kept, history, status)
