@@ -1,1 +1,27 @@
 """Ranking metrics: pure functions of scores and truth."""
+
+from everypair.metrics.functions import (
+    auc,
+    coverage_at_k,
+    hit_rate_at_k,
+    map_at_k,
+    mean_average_precision,
+    ndcg_at_k,
+    nhlu,
+    precision_at_k,
+    recall_at_k,
+)
+from everypair.metrics.stream import stream_metrics
+
+__all__ = [
+    "auc",
+    "coverage_at_k",
+    "hit_rate_at_k",
+    "map_at_k",
+    "mean_average_precision",
+    "ndcg_at_k",
+    "nhlu",
+    "precision_at_k",
+    "recall_at_k",
+    "stream_metrics",
+]

@@ -1,0 +1,103 @@
+"""Ranking metrics of a model on held-out pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.metrics.patterns import Matrix, positive_pattern, stored_pattern, to_csr
+from everypair.metrics.ranking import check_truth
+from everypair.metrics.stream import KS, MEMORY_MB, measure
+
+
+class ScoresUsers(Protocol):
+    """What a model must offer to be evaluated: scores of all items for users, known or folded in.
+
+    >>> class Popularity:
+    ...     counts = np.array([5.0, 1.0, 3.0])
+    ...     def score_users(self, users=None, interactions=None):
+    ...         rows = len(users) if interactions is None else interactions.shape[0]
+    ...         return np.tile(self.counts, (rows, 1))
+    >>> model: ScoresUsers = Popularity()
+    """
+
+    def score_users(self, users: NDArray[np.int64] | None = None, interactions: Any = None) -> NDArray[Any]:
+        """Return (rows, n_items) scores of the given users, or of new users with the given interactions."""
+        ...
+
+
+def ranking_metrics(
+    model: ScoresUsers,
+    train: Matrix | None,
+    test: Matrix,
+    ks: Sequence[int] = KS,
+    fold_in: Matrix | None = None,
+    *,
+    average: str = "test",
+    memory_mb: float = MEMORY_MB,
+    n_threads: int | None = None,
+) -> dict[str, float]:
+    """Rank every item a user has not seen by the model's scores, and measure where the test positives stand.
+
+    Parameters
+    ----------
+    model
+        Any object with ``score_users(users=…, interactions=…)``, see `ScoresUsers`.
+    train
+        users × items, sparse or dense: what the model was fitted on. Its pairs, dislikes included, are not
+        ranked. ``None`` is for ``fold_in`` only.
+    test
+        Matrix of the same shape: values above 0 are the held-out positives; dislikes are dropped, they count
+        as unobserved. A positive of ``test`` must not be in ``train``.
+    ks
+        Lengths of the top lists.
+    fold_in
+        Events (c × items) of users that were not in training. Scores then come from
+        ``model.score_users(interactions=…)``, ``test`` has the same c rows, and the pairs of ``fold_in`` are
+        left out of the ranking instead of those of ``train``, which is not looked at.
+    average
+        ``"test"``: mean over users with a test positive; ``"all"``: over all, the others counting as 0.
+    memory_mb
+        Memory for a block of scores, in MiB.
+    n_threads
+        Threads for ranking; ``None`` means every core.
+
+    Returns
+    -------
+    dict
+        ``precision@k``, ``recall@k``, ``ndcg@k``, ``hit_rate@k``, ``map@k``, ``coverage@k`` for every k, and
+        ``nhlu``, ``map``, ``auc``, as defined in `everypair.metrics`.
+
+    Examples
+    --------
+    >>> class Popularity:
+    ...     counts = np.array([5.0, 1.0, 3.0])
+    ...     def score_users(self, users=None, interactions=None):
+    ...         rows = len(users) if interactions is None else interactions.shape[0]
+    ...         return np.tile(self.counts, (rows, 1))
+    >>> train = np.array([[1, 0, 0], [0, 0, 1]])
+    >>> test = np.array([[0, 0, 1], [0, 1, 0]])
+    >>> ranking_metrics(Popularity(), train, test, ks=[1])["precision@1"]
+    0.5
+    """
+    if fold_in is None:
+        if train is None:
+            raise ValueError(
+                "train is needed to leave seen pairs out of the ranking; None is for fold_in only."
+            )
+        seen = stored_pattern(train, "train")
+    else:
+        events = to_csr(fold_in, "fold_in")
+        seen = stored_pattern(events, "fold_in")
+    positives = positive_pattern(test, "test")
+    check_truth(seen, positives, "train" if fold_in is None else "fold_in", "test")
+
+    def score_rows(rows: NDArray[np.int64]) -> NDArray[Any]:
+        if fold_in is None:
+            return model.score_users(users=rows)
+        return model.score_users(interactions=events[rows])
+
+    return measure(score_rows, seen, positives, ks, average, memory_mb, n_threads)

@@ -1,0 +1,106 @@
+"""All metrics in one pass over blocks of rows, within a memory budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from everypair.metrics.patterns import Matrix, positive_pattern, stored_pattern
+from everypair.metrics.ranking import Ranker, check_truth
+from everypair.metrics.rows import AT_K, WHOLE_LIST, average_rows, check_average, check_k, coverage
+from everypair.parallel import even_chunks, resolve_threads
+
+KS = (1, 5, 10, 20)
+MEMORY_MB = 256
+
+ScoreRows = Callable[[NDArray[np.int64]], NDArray[Any]]
+
+
+def stream_metrics(
+    score_rows: ScoreRows,
+    seen: Matrix,
+    test: Matrix,
+    ks: Sequence[int] = KS,
+    *,
+    average: str = "test",
+    memory_mb: float = MEMORY_MB,
+    n_threads: int | None = None,
+) -> dict[str, float]:
+    """Compute every ranking metric without ever holding all scores.
+
+    Parameters
+    ----------
+    score_rows
+        Takes an ascending array of row numbers and returns their scores for all items, (len(rows), n_items).
+        It is called for rows with a test positive only, block by block.
+    seen, test
+        rows × items, sparse or dense. Pairs stored in ``seen`` are no candidates, whatever their value;
+        values above 0 in ``test`` are the positives, the rest of it is ignored.
+    ks
+        Lengths of the top lists.
+    average
+        ``"test"``: mean over rows with a test positive (for auc: and with a negative candidate);
+        ``"all"``: mean over all rows, the others counting as 0. Coverage is the same in both.
+    memory_mb
+        A block of scores, taken as float64, is at most so many MiB (but at least one row).
+    n_threads
+        Threads for ranking; ``None`` means every core. Their number does not change a bit of the result.
+
+    Returns
+    -------
+    dict
+        ``precision@k``, ``recall@k``, ``ndcg@k``, ``hit_rate@k``, ``map@k``, ``coverage@k`` for every k, and
+        ``nhlu``, ``map``, ``auc``: see the functions in `everypair.metrics`. All are in [0, 1], except that
+        auc is NaN where no row has a pair of a positive and a negative.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.9, 0.5, 0.1], [0.2, 0.3, 0.4]])
+    >>> seen, test = [[1, 0, 0], [0, 0, 0]], [[0, 1, 0], [1, 0, 0]]
+    >>> result = stream_metrics(lambda rows: scores[rows], seen, test, ks=[1])
+    >>> result["precision@1"], result["auc"]
+    (0.5, 0.5)
+    """
+    seen_pairs, positives = stored_pattern(seen, "seen"), positive_pattern(test, "test")
+    check_truth(seen_pairs, positives, "seen", "test")
+    return measure(score_rows, seen_pairs, positives, ks, average, memory_mb, n_threads)
+
+
+def measure(
+    score_rows: ScoreRows,
+    seen: sp.csr_array,
+    positives: sp.csr_array,
+    ks: Sequence[int],
+    average: str,
+    memory_mb: float,
+    n_threads: int | None,
+) -> dict[str, float]:
+    """Do the work of `stream_metrics` on patterns that have been checked."""
+    if not isinstance(ks, (Sequence, np.ndarray)):
+        raise ValueError(f"ks must be a sequence of positive integers such as (5, 10), got {ks!r}.")
+    lengths = [check_k(k) for k in ks]
+    check_average(average)
+    threads = resolve_threads(n_threads)
+    if not memory_mb > 0:
+        raise ValueError(f"memory_mb must be positive, got {memory_mb!r}.")
+
+    ranker = Ranker(seen, positives, top=max(lengths, default=0))
+    rows = ranker.rows
+    row_bytes = positives.shape[1] * np.dtype(np.float64).itemsize
+    for start, stop in even_chunks(len(rows), max(1, int(memory_mb * 2**20 / row_bytes))):
+        block = rows[start:stop]
+        ranker.add(block, np.asarray(score_rows(block)), threads)
+
+    ranking = ranker.ranking
+    result = {}
+    for k in lengths:
+        for name, metric in AT_K.items():
+            result[f"{name}@{k}"] = average_rows(metric(ranking, k), average)
+        result[f"coverage@{k}"] = coverage(ranking, k)
+    for name, whole in WHOLE_LIST.items():
+        result[name] = average_rows(whole(ranking), average)
+    return result

@@ -1,0 +1,131 @@
+"""What may be recommended to whom: ``exclude``, ``allow`` and ``block`` checked and brought into one form.
+
+An item list holds for every row: integer indices, or a boolean array with one entry per item. A mask holds
+row by row: a sparse (or boolean) matrix of rows × items whose nonzero entries are the items meant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from everypair.kernels.hide import hide_listed, keep_listed
+
+_EVERY_COLUMN = np.empty(0, dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The stored entries of a csr matrix: row i lists ``indices[indptr[i]:indptr[i + 1]]``, ascending."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Filters:
+    """``columns``: the items that are scored at all (None: every one); then what each row may see of them."""
+
+    columns: NDArray[np.int32] | None
+    hidden: tuple[Pattern, ...]
+    allowed: Pattern | None
+
+    def cursors(self, start: int, stop: int) -> list[NDArray[np.int64]]:
+        """Return the reading positions of rows [start, stop) in every pattern, all at the beginning."""
+        patterns = [*self.hidden, *([] if self.allowed is None else [self.allowed])]
+        return [pattern.indptr[start:stop].copy() for pattern in patterns]
+
+    def apply(self, tile: NDArray[Any], first: int, start: int, cursors: list[NDArray[np.int64]]) -> None:
+        """Set to −inf what rows start, start + 1, … may not see in a tile that begins at column ``first``."""
+        names = _EVERY_COLUMN if self.columns is None else self.columns[first : first + tile.shape[1]]
+        for pattern, cursor in zip(self.hidden, cursors):
+            hide_listed(tile, first, names, pattern.indptr, pattern.indices, start, cursor)
+        if self.allowed is not None:
+            keep_listed(tile, first, names, self.allowed.indptr, self.allowed.indices, start, cursors[-1])
+
+
+def make_filters(rows: int, n_items: int, exclude: Any, allow: Any, block: Any) -> Filters:
+    """Check the three filters of :func:`everypair.retrieve.top_k` and combine them.
+
+    >>> make_filters(2, 4, None, allow=[3, 1], block=[1]).columns
+    array([3], dtype=int32)
+    """
+    hidden = []
+    if exclude is not None:
+        if not sp.issparse(exclude):
+            raise TypeError(
+                "exclude must be a scipy sparse matrix of rows × items whose stored entries are hidden from "
+                "their row; to hide the same items from every row use block."
+            )
+        hidden.append(_pattern(exclude, "exclude", rows, n_items, zeros_count=True))
+    columns = allowed = None
+    if allow is not None:
+        if _is_mask(allow):
+            allowed = _pattern(allow, "allow", rows, n_items)
+        else:
+            columns = _item_list(allow, "allow", n_items)
+    if block is not None:
+        if _is_mask(block):
+            hidden.append(_pattern(block, "block", rows, n_items))
+        else:
+            shown = np.ones(n_items, dtype=bool)
+            shown[_item_list(block, "block", n_items)] = False
+            columns = (np.flatnonzero(shown) if columns is None else columns[shown[columns]]).astype(np.int32)
+    return Filters(columns, tuple(hidden), allowed)
+
+
+def _is_mask(value: Any) -> bool:
+    return sp.issparse(value) or np.ndim(value) == 2
+
+
+def _pattern(mask: Any, name: str, rows: int, n_items: int, zeros_count: bool = False) -> Pattern:
+    if mask.shape != (rows, n_items):
+        turned = " It is the other way round: pass its transpose." if mask.shape == (n_items, rows) else ""
+        raise ValueError(
+            f"{name} must have one row per left row and one column per item, {rows} × {n_items}, "
+            f"but has shape {mask.shape[0]} × {mask.shape[1]}.{turned}"
+        )
+    if not sp.issparse(mask) and mask.dtype != bool:
+        raise TypeError(
+            f"{name} as a dense matrix must be boolean, got {mask.dtype}; or pass a sparse matrix."
+        )
+    csr = sp.csr_array(mask)
+    if not zeros_count and not np.all(csr.data):
+        csr = csr.copy()
+        csr.eliminate_zeros()
+    if not csr.has_sorted_indices:
+        csr = csr.sorted_indices()
+    return Pattern(csr.indptr.astype(np.int64), csr.indices)
+
+
+def _item_list(items: Any, name: str, n_items: int) -> NDArray[np.int32]:
+    listed = np.asarray(items)
+    if listed.ndim != 1:
+        raise ValueError(
+            f"{name} must be a list of item indices, a boolean array with one entry per item, or a sparse "
+            f"matrix of rows × items; got an array of {listed.ndim} dimensions."
+        )
+    if listed.dtype == bool:
+        if len(listed) != n_items:
+            raise ValueError(
+                f"{name} as a boolean array needs one entry per item, {n_items}, but has {len(listed)}."
+            )
+        return np.flatnonzero(listed).astype(np.int32)
+    if len(listed) == 0:
+        return np.empty(0, dtype=np.int32)
+    if not np.issubdtype(listed.dtype, np.integer):
+        raise TypeError(
+            f"{name} must hold integer item indices or booleans, got {listed.dtype}; "
+            "look ids up first to get their indices."
+        )
+    outside = listed[(listed < 0) | (listed >= n_items)]
+    if len(outside):
+        raise ValueError(
+            f"{name} names item {outside[0]}, but there are {n_items} items: "
+            f"indices go from 0 to {n_items - 1}."
+        )
+    return np.unique(listed).astype(np.int32)
