@@ -91,9 +91,7 @@ def single_threaded_blas() -> Iterator[None]:
                 _blas_limiter = None
 
 
-def run_chunks(
-    work: Callable[[Chunk, int], Result], chunks: Sequence[Chunk], n_threads: int
-) -> list[Result]:
+def run_chunks(work: Callable[[Chunk, int], Result], chunks: Sequence[Chunk], n_threads: int) -> list[Result]:
     """Call ``work(chunk, worker)`` for every chunk and return the results in the chunks' order.
 
     ``worker`` numbers the thread (0 to n_threads − 1), so that scratch memory can be allocated once each.

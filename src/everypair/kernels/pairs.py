@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from everypair.kernels.gathered import FAST
+from everypair.kernels.indexed import FAST
 from everypair.kernels.losses import CUSTOM, loss_terms
 
 Kernel = Callable[..., None]
@@ -29,7 +29,9 @@ def pair_scores(start: Any, stop: Any, indptr: Any, indices: Any, U: Any, V: Any
 
 
 @njit(cache=True, **OPTIONS)
-def sparse_dense(start: Any, stop: Any, indptr: Any, indices: Any, coefficients: Any, V: Any, out: Any) -> None:
+def sparse_dense(
+    start: Any, stop: Any, indptr: Any, indices: Any, coefficients: Any, V: Any, out: Any
+) -> None:
     """out_i = Σ_{j∈Ω_i} coefficient_ij v_j."""
     for i in range(start, stop):
         for l in range(V.shape[1]):
@@ -42,7 +44,9 @@ def sparse_dense(start: Any, stop: Any, indptr: Any, indices: Any, coefficients:
 
 
 @njit(cache=True, **OPTIONS)
-def curvature_product(start: Any, stop: Any, indptr: Any, indices: Any, t: Any, S: Any, V: Any, out: Any) -> None:
+def curvature_product(
+    start: Any, stop: Any, indptr: Any, indices: Any, t: Any, S: Any, V: Any, out: Any
+) -> None:
     """out_i = Σ_{j∈Ω_i} t_ij (s_i · v_j) v_j: the stored pairs' part of a Hessian·vector product."""
     for i in range(start, stop):
         for l in range(V.shape[1]):

@@ -23,21 +23,15 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from everypair.kernels.gathered import FAST, accumulate, dots, gather, normal_product
+from everypair.kernels.indexed import FAST, accumulate, dots, normal_product
 from everypair.kernels.losses import CUSTOM, loss_terms, loss_value
 
-GATHERED_BYTES = 1 << 18  # a row's stored pairs are copied side by side up to this size, larger rows are streamed
 FLOOR = 1e-6  # directions the other side hardly spans are preconditioned as if they weighed this share of the largest
 MAX_HALVINGS = 30
 ARMIJO = 1e-4  # Nocedal and Wright, Numerical Optimization, section 3.1
 
 Kernel = Callable[..., None]
 CustomLoss = tuple[Any, Any, Any]  # jitted value, slope, curvature of (y, s)
-
-
-def gather_capacity(rank: int, itemsize: int) -> int:
-    """Return how many rows of ``rank`` numbers fit into a thread's gather buffer (at least one)."""
-    return max(1, GATHERED_BYTES // (rank * itemsize))
 
 
 @cache
@@ -72,10 +66,8 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
         newton_tol,
         cg_tol,
         slack,
-        gathered,  # scratch: capacity × K
         scratch,  # scratch: 6 × the longest row
     ):
-        capacity = gathered.shape[0]
         score, delta, product, slope, curve, weight = (
             scratch[0],
             scratch[1],
@@ -95,7 +87,6 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
         for i in range(start, stop):
             first = indptr[i]
             d = indptr[i + 1] - first
-            streamed = d > capacity
             bi = i - start if imputed else 0
             largest = V.dtype.type(0.0)
             for l in range(K):
@@ -105,17 +96,16 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
             if d == 0:  # the all-pairs term and the ridge alone: exact, and the origin where both vanish
                 for l in range(K):
                     if free[l] > 0:
-                        U[i - start, l] = p[i] * b[bi, l] / diagonal[l] if diagonal[l] > FLOOR * largest else 0.0
+                        U[i - start, l] = (
+                            p[i] * b[bi, l] / diagonal[l] if diagonal[l] > FLOOR * largest else 0.0
+                        )
                 values[i - start] = 0.0
                 continue
             for l in range(K):
                 inverse[l] = free[l] / max(diagonal[l], FLOOR * largest) if largest > 0 else free[l]
             for t in range(d):
                 weight[t] = p[i] * q[indices[first + t]]
-            for block in range(0, d, capacity):
-                count = min(capacity, d - block)
-                gather(K, V, indices, first + block, count, gathered)
-                dots(K, gathered, count, u, score, block)
+            dots(K, V, indices, first, d, u, score)
             first_norm = 0.0
             value = 0.0
             for newton in range(newton_steps):
@@ -137,11 +127,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                     curve[t] = ct * lc - wt
                 for l in range(K):
                     gradient[l] = diagonal[l] * u[l] - p[i] * b[bi, l]
-                for block in range(0, d, capacity):
-                    count = min(capacity, d - block)
-                    if streamed:
-                        gather(K, V, indices, first + block, count, gathered)
-                    accumulate(K, gathered, count, slope, block, gradient)
+                accumulate(K, V, indices, first, d, slope, gradient)
                 norm = 0.0
                 for l in range(K):
                     residual[l] = -gradient[l]
@@ -158,11 +144,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                 for _ in range(cg_steps):
                     for l in range(K):
                         image[l] = diagonal[l] * direction[l]
-                    for block in range(0, d, capacity):
-                        count = min(capacity, d - block)
-                        if streamed:
-                            gather(K, V, indices, first + block, count, gathered)
-                        normal_product(K, gathered, count, curve, direction, product, block, image)
+                    normal_product(K, V, indices, first, d, curve, direction, product, image)
                     bend = 0.0
                     for l in range(K):
                         bend += image[l] * direction[l]

@@ -94,7 +94,7 @@ class OneClassMF(FactorModel):
         biases: bool = False,
         max_iter: int = 16,
         tol: float = 1e-4,
-        cg_steps: int = 3,
+        cg_steps: int = 2,
         patience: int | None = None,
         time_limit: float | None = None,
         random_state: Any = None,
@@ -147,7 +147,14 @@ class OneClassMF(FactorModel):
         negatives = Negatives.from_scheme(pairs, weight, self.negative_scheme, self._value(loss))
         ridge = Ridge.checked(self.reg, self.reg_exponent)
         objective = Objective(
-            pairs, loss, negatives, ridge, rank=self.rank, biases=self.biases, dtype=self.dtype, n_threads=threads
+            pairs,
+            loss,
+            negatives,
+            ridge,
+            rank=self.rank,
+            biases=self.biases,
+            dtype=self.dtype,
+            n_threads=threads,
         )
         training = pairs.to_csr()
         validate = self._validator(training, validation, threads)
@@ -185,7 +192,9 @@ class OneClassMF(FactorModel):
         if self.patience is not None and (not isinstance(self.patience, int) or self.patience < 1):
             raise ValueError(f"patience must be a positive integer or None, got {self.patience!r}.")
         if self.time_limit is not None and not self.time_limit > 0:
-            raise ValueError(f"time_limit must be a positive number of seconds or None, got {self.time_limit!r}.")
+            raise ValueError(
+                f"time_limit must be a positive number of seconds or None, got {self.time_limit!r}."
+            )
         if str(self.dtype) not in ("float32", "float64"):
             raise ValueError(f'dtype must be "float32" or "float64", got {self.dtype!r}.')
         check_scheme(self.negative_scheme)
@@ -195,7 +204,9 @@ class OneClassMF(FactorModel):
     def _mean_negative_weight(self, loss: Loss, pairs: Pairs) -> float:
         if isinstance(self.negative_weight, str):
             if self.negative_weight != "auto":
-                raise ValueError(f'negative_weight must be a number ≥ 0 or "auto", got {self.negative_weight!r}.')
+                raise ValueError(
+                    f'negative_weight must be a number ≥ 0 or "auto", got {self.negative_weight!r}.'
+                )
             density = pairs.n_positives / (pairs.shape[0] * pairs.shape[1])
             return AUTO_NEGATIVE_WEIGHT.get(loss.name, AUTO_NEGATIVE_WEIGHT["logistic"]) * density
         return float(self.negative_weight)
@@ -203,7 +214,9 @@ class OneClassMF(FactorModel):
     def _value(self, loss: Loss) -> Value:
         if isinstance(self.negative_value, str):
             if self.negative_value != "auto":
-                raise ValueError(f'negative_value must be a number, (Ũ, Ṽ) or "auto", got {self.negative_value!r}.')
+                raise ValueError(
+                    f'negative_value must be a number, (Ũ, Ṽ) or "auto", got {self.negative_value!r}.'
+                )
             return loss.negative_value
         return self.negative_value
 
@@ -229,12 +242,18 @@ class OneClassMF(FactorModel):
 
         def validate(state: Factors) -> dict[str, float]:
             return stream_metrics(
-                lambda rows: dense_scores(state.left[rows], state.right, threads), seen, held_out, (10,), n_threads=threads
+                lambda rows: dense_scores(state.left[rows], state.right, threads),
+                seen,
+                held_out,
+                (10,),
+                n_threads=threads,
             )
 
         return validate
 
-    def fold_in_users(self, rows: Any, weights: ArrayLike | None = None, values: ArrayLike | None = None) -> Array:
+    def fold_in_users(
+        self, rows: Any, weights: ArrayLike | None = None, values: ArrayLike | None = None
+    ) -> Array:
         """Factors (c, k) of new users from their interactions (c × n): the optimum of their training sub-problem.
 
         ``weights`` are their p_i where ``negative_scheme`` is arrays (its mean by default), ``values`` their rows of Ũ where
@@ -244,7 +263,9 @@ class OneClassMF(FactorModel):
         new = checked_rows(rows, len(self.right_factors_), self.right_factors_.dtype, "rows")
         return self._fold_in(LEFT, new, weights, values)
 
-    def fold_in_items(self, columns: Any, weights: ArrayLike | None = None, values: ArrayLike | None = None) -> Array:
+    def fold_in_items(
+        self, columns: Any, weights: ArrayLike | None = None, values: ArrayLike | None = None
+    ) -> Array:
         """Factors (c, k) of new items from their interactions (m × c): the optimum of their training sub-problem."""
         check_is_fitted(self)
         matrix, _ = as_csr(columns, self.right_factors_.dtype, "columns")
@@ -308,9 +329,13 @@ class OneClassMF(FactorModel):
         items = problem.indices.astype(np.int64)
         p, q = float(problem.own_weights[0]), problem.other_weights[items].astype(np.float64)
         scores = factors[items] @ self.left_factors_[row]
-        slopes = problem.weights * problem.loss.slope(problem.targets, scores) - p * q * (scores - problem.values)
+        slopes = problem.weights * problem.loss.slope(problem.targets, scores) - p * q * (
+            scores - problem.values
+        )
         free = problem.free_columns(factors.shape[1])
-        system = p * problem.gram_of(self.right_factors_).matrix[np.ix_(free, free)] + float(problem.ridge[0]) * np.eye(free.sum())
+        system = p * problem.gram_of(self.right_factors_).matrix[np.ix_(free, free)] + float(
+            problem.ridge[0]
+        ) * np.eye(free.sum())
         influence = np.linalg.lstsq(system, factors[column, free], rcond=None)[0]
         return items, -slopes * (factors[items][:, free] @ influence)
 

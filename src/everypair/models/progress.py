@@ -62,8 +62,12 @@ class Progress:
     def advance(self, sweep: Sweep) -> None:
         """Show a finished sweep: a callback of the training loop."""
         if self._bar is not None:
-            metrics = "".join(f"  {name} {value:.4f}" for name, value in sweep.metrics.items() if name == "ndcg@10")
-            self._bar.update(self._task, completed=sweep.iteration, note=f"objective {sweep.objective:.6g}{metrics}")
+            metrics = "".join(
+                f"  {name} {value:.4f}" for name, value in sweep.metrics.items() if name == "ndcg@10"
+            )
+            self._bar.update(
+                self._task, completed=sweep.iteration, note=f"objective {sweep.objective:.6g}{metrics}"
+            )
 
 
 def compile_first(objective: Objective, solver: Solver, columns: int, progress: Progress) -> None:

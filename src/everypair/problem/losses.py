@@ -52,7 +52,8 @@ class Loss:
         self.dislike_target = float(dislike_target)
         self.negative_value = float(negative_value)
         self.custom: tuple[Any, Any, Any] | None = tuple(  # type: ignore[assignment]
-            _compiled(part, function) for part, function in zip(("value", "slope", "curvature"), (value, slope, curvature))
+            _compiled(part, function)
+            for part, function in zip(("value", "slope", "curvature"), (value, slope, curvature))
         )
         self._ufuncs = tuple(vectorize(nopython=True)(part.py_func) for part in self.custom or ())
 
@@ -113,7 +114,9 @@ def _compiled(part: str, function: Scalar) -> Any:
 LOSSES: dict[str, Loss] = {
     "squared": Loss._built_in("squared", codes.SQUARED, dislike_target=0.0, negative_value=0.0),
     "logistic": Loss._built_in("logistic", codes.LOGISTIC, dislike_target=-1.0, negative_value=-1.0),
-    "squared_hinge": Loss._built_in("squared_hinge", codes.SQUARED_HINGE, dislike_target=-1.0, negative_value=-1.0),
+    "squared_hinge": Loss._built_in(
+        "squared_hinge", codes.SQUARED_HINGE, dislike_target=-1.0, negative_value=-1.0
+    ),
 }
 
 

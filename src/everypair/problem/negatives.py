@@ -63,7 +63,9 @@ class Negatives:
             right = _right_shape(scheme, pairs.right_counts, m)
         left_norm, right_norm = left.mean(), right.mean()
         if left_norm == 0 or right_norm == 0:
-            raise ValueError("the negative weights are zero everywhere; set negative_weight=0 if that is what you mean.")
+            raise ValueError(
+                "the negative weights are zero everywhere; set negative_weight=0 if that is what you mean."
+            )
         norms = (1 / left_norm, weight / right_norm)
         return cls(left * norms[0], right * norms[1], _checked_value(value, m, n), scheme, norms)
 
@@ -122,7 +124,9 @@ def _right_shape(scheme: Scheme, counts: NDArray[Any], n_left: int) -> NDArray[n
 def _checked_weights(weights: Any, size: int, letter: str, side: str) -> NDArray[np.float64]:
     array = np.asarray(weights, np.float64)
     if array.shape != (size,):
-        raise ValueError(f"{letter} of negative_scheme=(p, q) must have one weight per {side} entity ({size},), got {array.shape}.")
+        raise ValueError(
+            f"{letter} of negative_scheme=(p, q) must have one weight per {side} entity ({size},), got {array.shape}."
+        )
     if not np.isfinite(array).all() or (array < 0).any():
         raise ValueError(f"{letter} of negative_scheme=(p, q) must be finite and ≥ 0.")
     return array
@@ -133,7 +137,13 @@ def _checked_value(value: Any, m: int, n: int) -> float | tuple[NDArray[Any], ND
         if len(value) != 2:
             raise ValueError("negative_value must be a number or a pair (Ũ, Ṽ) of matrices.")
         left, right = np.asarray(value[0], np.float64), np.asarray(value[1], np.float64)
-        if left.ndim != 2 or right.ndim != 2 or left.shape[0] != m or right.shape[0] != n or left.shape[1] != right.shape[1]:
+        if (
+            left.ndim != 2
+            or right.ndim != 2
+            or left.shape[0] != m
+            or right.shape[0] != n
+            or left.shape[1] != right.shape[1]
+        ):
             raise ValueError(
                 f"negative_value=(Ũ, Ṽ) must have shapes ({m}, r) and ({n}, r), got {left.shape} and {right.shape}."
             )

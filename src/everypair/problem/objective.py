@@ -115,7 +115,10 @@ class Objective:
     def value(self, left: Array, right: Array) -> float:
         """F at the factors ``left`` (m × k) and ``right`` (n × k)."""
         _, values, _, _ = self._stored_terms(LEFT, left, right)
-        grams = self.sides[RIGHT].gram_of(left, self.n_threads), self.sides[LEFT].gram_of(right, self.n_threads)
+        grams = (
+            self.sides[RIGHT].gram_of(left, self.n_threads),
+            self.sides[LEFT].gram_of(right, self.n_threads),
+        )
         return self.assemble(float(values.sum()), left, right, *grams)
 
     def assemble(self, stored: float, left: Array, right: Array, left_gram: Gram, right_gram: Gram) -> float:
@@ -123,7 +126,9 @@ class Objective:
         cross = float(np.sum(left_gram.pull * right_gram.pull))
         if not self.sides[LEFT].imputed:
             cross *= float(self.sides[LEFT].values[0])
-        all_pairs = 0.5 * float(np.sum(left_gram.matrix * right_gram.matrix)) - cross + 0.5 * self._square_of_values
+        all_pairs = (
+            0.5 * float(np.sum(left_gram.matrix * right_gram.matrix)) - cross + 0.5 * self._square_of_values
+        )
         ridge = sum(
             weighted_norm(factors[:, side.free_columns(factors.shape[1])], side.ridge)
             for side, factors in zip(self.sides, (left, right))

@@ -1,7 +1,7 @@
 """The ridge ½ Σ_i λ_i ‖u_i‖² of Table rows, scaled by how much each row weighs.
 
-    λ_i = λ · (Σ_{j∈Ω_i} c_ij + p_i Σ_j q_j)^ν     the total weight of the row's own sub-problem, 0 ≤ ν ≤ 1
-    λ_i = λ · max(1, |Ω_i⁺|)                       with exponent "count"
+λ_i = λ · (Σ_{j∈Ω_i} c_ij + p_i Σ_j q_j)^ν     the total weight of the row's own sub-problem, 0 ≤ ν ≤ 1
+λ_i = λ · max(1, |Ω_i⁺|)                       with exponent "count"
 """
 
 from __future__ import annotations

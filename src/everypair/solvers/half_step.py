@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.kernels.rows import gather_capacity, row_solver
+from everypair.kernels.rows import row_solver
 from everypair.parallel import Chunk, balanced_chunks, even_chunks, run_chunks, single_threaded_blas
 from everypair.problem.gram import Gram
 from everypair.problem.rows import RowProblem
@@ -31,7 +31,7 @@ class RowSteps:
     """
 
     newton: int = 1
-    cg: int = 3
+    cg: int = 2
     newton_tol: float = 0.0
     cg_tol: float = 0.0
 
@@ -48,8 +48,8 @@ def half_step(
     """Return this side's improved rows (a new array) and their sum over stored pairs, Σ_Ω [c ℓ − ½ p_i q_j (ỹ − s)²].
 
     ``gram`` is ``problem.gram_of(other)``. No row's objective rises. Nothing passed in is changed.
-    Temporary memory: a rotated copy of ``other``, and per thread 1 MB of gathered rows, six numbers for each pair of
-    the longest row and one chunk of rows.
+    Temporary memory: a rotated copy of ``other``, and per thread six numbers for each pair of the longest row
+    and one chunk of rows.
     """
     rank, dtype = this.shape[1], this.dtype
     free = problem.free_columns(rank)
@@ -59,10 +59,7 @@ def half_step(
     fixed = np.zeros(rank) if problem.frozen is None else gram.matrix[problem.frozen] * free
     kernel = row_solver(rank, problem.loss.code, problem.imputed, problem.loss.custom)
     longest = int(np.diff(problem.indptr).max(initial=0))
-    scratch = [
-        (np.empty((gather_capacity(rank, dtype.itemsize), rank), dtype), np.empty((6, longest), dtype))
-        for _ in range(n_threads)
-    ]
+    scratch = [np.empty((6, longest), dtype) for _ in range(n_threads)]
     slack = 4 * float(np.finfo(dtype).eps)
     sigma, mask = sigma.astype(dtype), free.astype(dtype)
     new = np.empty_like(this)
@@ -75,7 +72,7 @@ def half_step(
         kernel(
             *chunk, problem.indptr, problem.indices, problem.weights, problem.targets, problem.values, rotated,
             problem.other_weights, problem.own_weights, problem.ridge, sigma, mask, pulls, block, values[rows],
-            steps.newton, steps.cg, steps.newton_tol, steps.cg_tol, slack, *scratch[worker],
+            steps.newton, steps.cg, steps.newton_tol, steps.cg_tol, slack, scratch[worker],
         )  # fmt: skip
         np.matmul(block, rotation.T, out=new[rows])
 

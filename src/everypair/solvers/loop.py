@@ -21,7 +21,9 @@ class Status(enum.Enum):
 
     CONVERGED = "Converged: the objective's relative decrease fell below tol."
     MAX_ITER = "Stopped after max_iter sweeps; raise max_iter or tol if the objective still falls too fast."
-    NO_IMPROVEMENT = "Stopped early: the validation metric did not improve for `patience` sweeps; the best sweep is kept."
+    NO_IMPROVEMENT = (
+        "Stopped early: the validation metric did not improve for `patience` sweeps; the best sweep is kept."
+    )
     TIME_LIMIT = "Stopped at the time limit; the model is as good as the sweeps that fitted into it."
     CALLBACK = "Stopped by a callback."
     INTERRUPTED = "Interrupted; the model is what the completed sweeps have learnt."
@@ -116,7 +118,9 @@ def run(
             if rules.patience is not None and metrics and stale >= rules.patience:
                 status = Status.NO_IMPROVEMENT
                 break
-            if len(history) > 1 and history[-2]["objective"] - objective <= rules.tol * abs(history[-2]["objective"]):
+            if len(history) > 1 and history[-2]["objective"] - objective <= rules.tol * abs(
+                history[-2]["objective"]
+            ):
                 status = Status.CONVERGED
                 break
             if rules.time_limit is not None and seconds >= rules.time_limit:
