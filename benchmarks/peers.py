@@ -38,6 +38,4 @@ def irspack_objective(interactions: Any, alpha0: float, reg: float, **options: A
     """The objective of irspack's ``IALSRecommender(alpha0=alpha0, reg=reg, nu=0)``, less a constant."""
     weights, targets = irspack_targets(interactions, alpha0)
     pairs = Pairs.from_matrix(weights, targets, dtype=options.get("dtype", np.float32))
-    return Objective(
-        pairs, "squared", Negatives.from_scheme(pairs, alpha0), Ridge.checked(reg, 0.0), **options
-    )
+    return Objective(pairs, "squared", Negatives.from_scheme(pairs, alpha0), Ridge.checked(reg, 0.0), **options)

@@ -44,9 +44,7 @@ class Clock:
 
 class Ours:
     def __init__(self, rank: int, sweeps: int, **parameters: Any) -> None:
-        self.model = OneClassMF(
-            rank=rank, max_iter=sweeps, tol=0, n_threads=THREADS, random_state=0, **parameters
-        )
+        self.model = OneClassMF(rank=rank, max_iter=sweeps, tol=0, n_threads=THREADS, random_state=0, **parameters)
 
     def run(self, matrix: Any, targets: Any = None) -> tuple[Clock, Any, Any]:
         clock = Clock()
@@ -151,9 +149,7 @@ def main() -> None:
         return f"{np.median(cpu[one]) / np.median(cpu[other]):.2f}"
 
     names = list(runs)
-    print(
-        f"\nCPU of one sweep: {ratio(names[0], names[1])} of implicit's, {ratio(names[2], names[3])} of irspack's;"
-    )
+    print(f"\nCPU of one sweep: {ratio(names[0], names[1])} of implicit's, {ratio(names[2], names[3])} of irspack's;")
     print(f"logistic {ratio(names[4], names[2])} of squared. Peak memory of this process "
           f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB (all libraries together).")  # fmt: skip
 

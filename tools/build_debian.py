@@ -136,9 +136,7 @@ def is_duplicate_kind(package: Package) -> bool:
     )
 
 
-def select(
-    depends: dict[str, frozenset[str]], min_dependencies: int, min_dependents: int
-) -> dict[str, frozenset[str]]:
+def select(depends: dict[str, frozenset[str]], min_dependencies: int, min_dependents: int) -> dict[str, frozenset[str]]:
     """Largest part in which each row has ``min_dependencies`` and each column ``min_dependents`` pairs."""
     while True:
         count = Counter(name for row in depends.values() for name in row)
@@ -195,15 +193,11 @@ def build(
     """Arrays of the data file from the text of ``apt-cache dumpavail``."""
     index = parse_index(text)
     candidates = {
-        name: real_dependencies(package, index)
-        for name, package in index.items()
-        if not is_duplicate_kind(package)
+        name: real_dependencies(package, index) for name, package in index.items() if not is_duplicate_kind(package)
     }
     depends = select(candidates, min_dependencies, min_dependents)
     if not depends:
-        raise ValueError(
-            "no package is left: give the output of `apt-cache dumpavail` after `apt-get update`"
-        )
+        raise ValueError("no package is left: give the output of `apt-cache dumpavail` after `apt-get update`")
 
     packages = [index[name] for name in sorted(depends)]
     sections = sorted({package.section for package in packages})
@@ -239,9 +233,7 @@ def build(
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=OUTPUT, help="the .npz file to write")
     parser.add_argument("--input", type=Path, help="saved output of apt-cache dumpavail; else it is run")
     parser.add_argument("--date", type=date.fromisoformat, required=True, help="of the index: YYYY-MM-DD")

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,7 +52,7 @@ def balanced_chunks(indptr: NDArray[Any], row_cost: int = 16, pieces: int = 128)
     cuts = np.searchsorted(work, np.linspace(0, work[-1], min(pieces, rows) + 1))
     cuts[0], cuts[-1] = 0, rows
     cuts = np.unique(cuts)
-    return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:])]
+    return [(int(a), int(b)) for a, b in pairwise(cuts)]
 
 
 def even_chunks(rows: int, size: int) -> list[Chunk]:
@@ -127,11 +128,13 @@ def run_chunks(work: Callable[[Chunk, int], Result], chunks: Sequence[Chunk], n_
             for helper in helpers:
                 helper.start()
             serve(0)
-        except BaseException as failure:
-            failures.append(failure)
-        for helper in helpers:
-            if helper.ident is not None:
+            for helper in helpers:
                 helper.join()
+        except BaseException as failure:  # Ctrl-C while waiting: hand out nothing more, let running chunks end
+            failures.append(failure)
+            for helper in helpers:
+                if helper.ident is not None:
+                    helper.join()
     if failures:
         raise failures[0]
     return results

@@ -163,9 +163,7 @@ def test_selection_holds_in_the_finished_data(debian):
     assert not np.isin(debian.section_names, ["debug", "localization", "oldlibs", "tasks"]).any()
 
 
-@pytest.mark.parametrize(
-    "key", ["package_names", "dependency_names", "tag_names", "word_names", "section_names"]
-)
+@pytest.mark.parametrize("key", ["package_names", "dependency_names", "tag_names", "word_names", "section_names"])
 def test_names_are_sorted_unique_and_not_empty(debian, key):
     names = getattr(debian, key)
     assert names.dtype.kind == "U"

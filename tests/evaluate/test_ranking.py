@@ -71,9 +71,7 @@ def test_default_lists_and_dislikes():
 @pytest.mark.parametrize("kind", [np.asarray, sp.csc_matrix, sp.coo_array])
 def test_any_format_gives_the_same_numbers(kind):
     model, train, test = problem()
-    assert ranking_metrics(model, kind(train.toarray()), kind(test.toarray())) == ranking_metrics(
-        model, train, test
-    )
+    assert ranking_metrics(model, kind(train.toarray()), kind(test.toarray())) == ranking_metrics(model, train, test)
 
 
 def test_one_thread_and_two_give_the_same_bits_within_the_memory_budget():
@@ -90,9 +88,7 @@ def test_fold_in_scores_the_events_and_leaves_them_out():
     scores = events @ (model.scores.T @ model.scores)
     want = stream_metrics(lambda rows: scores[rows], events, held_out, ks=(1, 5))
     assert ranking_metrics(model, None, held_out, (1, 5), fold_in=events) == pytest.approx(want, rel=1e-12)
-    assert ranking_metrics(model, train, held_out, (1, 5), fold_in=events.toarray()) == pytest.approx(
-        want, rel=1e-12
-    )
+    assert ranking_metrics(model, train, held_out, (1, 5), fold_in=events.toarray()) == pytest.approx(want, rel=1e-12)
 
 
 def test_fold_in_passes_the_rows_of_the_test_positives():

@@ -48,9 +48,7 @@ def pair_accuracy(ranked, good, scores):
     bad = [j for j in ranked if j not in good]
     if not bad:
         return None
-    wins = sum(
-        1.0 if scores[j] > scores[i] else 0.5 if scores[j] == scores[i] else 0.0 for j in good for i in bad
-    )
+    wins = sum(1.0 if scores[j] > scores[i] else 0.5 if scores[j] == scores[i] else 0.0 for j in good for i in bad)
     return wins / (len(good) * len(bad))
 
 

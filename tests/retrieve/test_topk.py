@@ -59,9 +59,7 @@ def test_exclude_hides_every_stored_entry(memory_mb, index_dtype, share):
     exclude.data[::3] = -1.0  # dislikes are hidden too
     exclude.data[1::3] = 0.0  # and so are stored zeros
     exclude.indices, exclude.indptr = exclude.indices.astype(index_dtype), exclude.indptr.astype(index_dtype)
-    assert_same(
-        top_k(left, right, 10, exclude=exclude, memory_mb=memory_mb), top_k_twin(left, right, 10, seen)
-    )
+    assert_same(top_k(left, right, 10, exclude=exclude, memory_mb=memory_mb), top_k_twin(left, right, 10, seen))
 
 
 @pytest.mark.parametrize("memory_mb", [SMALL_BUDGET, 64])

@@ -52,15 +52,10 @@ def _checked_half_life(half_life: Any, dated: bool) -> Any:
     duration = isinstance(half_life, (np.timedelta64, timedelta))
     if dated and not duration:
         raise TypeError(
-            "times are dates, so half_life must be a duration such as numpy.timedelta64(30, 'D'), "
-            f"got {half_life!r}."
+            f"times are dates, so half_life must be a duration such as numpy.timedelta64(30, 'D'), got {half_life!r}."
         )
-    if not dated and (
-        duration or isinstance(half_life, bool) or not isinstance(half_life, (int, float, np.number))
-    ):
-        raise TypeError(
-            f"times are numbers, so half_life must be a number in the same unit, got {half_life!r}."
-        )
+    if not dated and (duration or isinstance(half_life, bool) or not isinstance(half_life, (int, float, np.number))):
+        raise TypeError(f"times are numbers, so half_life must be a number in the same unit, got {half_life!r}.")
     span = np.timedelta64(half_life) if dated else half_life
     if dated and np.datetime_data(span.dtype)[0] in ("Y", "M", "generic"):
         raise ValueError(

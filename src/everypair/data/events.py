@@ -99,17 +99,11 @@ def _column_reader(frame: Any, wanted: list[str]) -> Callable[[str], Any]:
 def _weights(values: Any, name: str, length: int) -> NDArray[np.float64]:
     weights = np.asarray(values)
     if weights.shape != (length,):
-        raise ValueError(
-            f"Column {name!r} must have one weight per event, {length}, got shape {weights.shape}."
-        )
+        raise ValueError(f"Column {name!r} must have one weight per event, {length}, got shape {weights.shape}.")
     if weights.dtype.kind not in "buif":
-        raise TypeError(
-            f"Column {name!r} must hold numbers, got {weights.dtype}: convert it with astype(float)."
-        )
+        raise TypeError(f"Column {name!r} must hold numbers, got {weights.dtype}: convert it with astype(float).")
     if not np.isfinite(weights).all():
-        raise ValueError(
-            f"Column {name!r} has NaN or infinite weights: drop those events or fill in a weight."
-        )
+        raise ValueError(f"Column {name!r} has NaN or infinite weights: drop those events or fill in a weight.")
     return weights.astype(np.float64)
 
 
@@ -123,9 +117,7 @@ def _times(values: Any, name: str, length: int) -> NDArray[Any]:
     """Return times as int64 or float64; dates as seconds since 1970."""
     moments = np.asarray(values)
     if moments.shape != (length,):
-        raise ValueError(
-            f"Column {name!r} must have one time per event, {length}, got shape {moments.shape}."
-        )
+        raise ValueError(f"Column {name!r} must have one time per event, {length}, got shape {moments.shape}.")
     if moments.dtype.kind not in "iufM":
         raise TypeError(
             f"Column {name!r} must hold numbers or dates, got {moments.dtype}: "
@@ -133,9 +125,7 @@ def _times(values: Any, name: str, length: int) -> NDArray[Any]:
         )
     dated = moments.dtype.kind == "M"
     if (np.isnat(moments) if dated else ~np.isfinite(moments)).any():
-        raise ValueError(
-            f"Column {name!r} has missing or infinite times: drop those events or fill in a time."
-        )
+        raise ValueError(f"Column {name!r} has missing or infinite times: drop those events or fill in a time.")
     if dated:
         return (moments - np.datetime64(0, "s")) / np.timedelta64(1, "s")
     return moments.astype(np.float64 if moments.dtype.kind == "f" else np.int64)

@@ -35,9 +35,7 @@ def knn_graph(features: Any, k: int = 10, metric: Literal["cosine", "euclidean"]
     if metric not in ("cosine", "euclidean"):
         raise ValueError(f"metric must be 'cosine' or 'euclidean', got {metric!r}.")
     size = matrix.shape[0]
-    known = np.flatnonzero(
-        abs(matrix).max(axis=1).toarray().ravel() if sp.issparse(matrix) else matrix.any(axis=1)
-    )
+    known = np.flatnonzero(abs(matrix).max(axis=1).toarray().ravel() if sp.issparse(matrix) else matrix.any(axis=1))
     neighbours = min(int(k), len(known) - 1)
     if neighbours < 1:
         return sp.csr_array((size, size), dtype=matrix.dtype)

@@ -174,9 +174,7 @@ def _uniform(listed: Any, name: str) -> NDArray[Any]:
         try:
             return np.array(listed, dtype=np.int64)
         except OverflowError:
-            raise ValueError(
-                f"{name} has integers beyond the range of int64: convert them to strings."
-            ) from None
+            raise ValueError(f"{name} has integers beyond the range of int64: convert them to strings.") from None
     kinds = sorted({type(one).__name__ for one in listed})
     raise TypeError(
         f"{name} must be all strings or all integers, got {', '.join(kinds)}: convert them with "

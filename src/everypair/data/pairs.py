@@ -71,9 +71,7 @@ class Pairs:
                 "eliminate_zeros() first (store a negative value −w for a dislike of weight w)."
             )
         if not np.any(matrix.data > 0):
-            raise ValueError(
-                f"{name} has no positive entry: there is nothing to learn from. Is it the right matrix?"
-            )
+            raise ValueError(f"{name} has no positive entry: there is nothing to learn from. Is it the right matrix?")
         disliked = matrix.data < 0
         return cls(
             shape=(int(matrix.shape[0]), int(matrix.shape[1])),
@@ -99,9 +97,7 @@ class Pairs:
         """
         i, j = np.asarray(left), np.asarray(right)
         if i.ndim != 1 or i.shape != j.shape:
-            raise ValueError(
-                f"left and right must be 1-D arrays of one length, got shapes {i.shape} and {j.shape}."
-            )
+            raise ValueError(f"left and right must be 1-D arrays of one length, got shapes {i.shape} and {j.shape}.")
         if i.size and (i.dtype.kind not in "iu" or j.dtype.kind not in "iu"):
             raise TypeError("left and right must hold integer positions; use read_events for other ids.")
         if i.size and (i.min() < 0 or j.min() < 0):
@@ -167,9 +163,7 @@ def as_csr(matrix: Any, dtype: Any, name: str) -> tuple[Any, int]:
                 "a table of events becomes a matrix by everypair.data.read_events."
             )
         if dense.ndim != 2:
-            raise ValueError(
-                f"{name} must be two-dimensional (left entities × right entities), got {dense.ndim}-D."
-            )
+            raise ValueError(f"{name} must be two-dimensional (left entities × right entities), got {dense.ndim}-D.")
         csr = sp.csr_array(dense)
     if csr.dtype.kind not in "buif":
         raise TypeError(f"{name} must hold real numbers, got dtype {csr.dtype}.")
@@ -188,9 +182,7 @@ def _aligned_targets(targets: Any, matrix: Any, dtype: Any) -> Array:
     """Explicit targets in the row-major order of ``matrix``; their pattern must be the same."""
     csr, _ = as_csr(targets, dtype, "targets")
     if csr.shape != matrix.shape:
-        raise ValueError(
-            f"targets have shape {csr.shape}, interactions {matrix.shape}: they must be the same."
-        )
+        raise ValueError(f"targets have shape {csr.shape}, interactions {matrix.shape}: they must be the same.")
     if csr.nnz and not np.isfinite(csr.data).all():
         raise ValueError("targets have NaN or infinite values.")
     if not (np.array_equal(csr.indptr, matrix.indptr) and np.array_equal(csr.indices, matrix.indices)):
@@ -204,12 +196,8 @@ def _aligned_targets(targets: Any, matrix: Any, dtype: Any) -> Array:
 def _both_orientations(matrix: Any) -> dict[str, Any]:
     index = np.int32 if max(matrix.shape) <= np.iinfo(np.int32).max else np.int64
     position = np.int32 if matrix.nnz <= np.iinfo(np.int32).max else np.int64
-    order = sp.csr_array(
-        (np.arange(matrix.nnz, dtype=position), matrix.indices, matrix.indptr), matrix.shape
-    ).tocsc()
+    order = sp.csr_array((np.arange(matrix.nnz, dtype=position), matrix.indices, matrix.indptr), matrix.shape).tocsc()
     weights = np.abs(matrix.data)
     rows = Compressed(matrix.indptr.astype(np.int64), matrix.indices.astype(index, copy=False), weights)
-    columns = Compressed(
-        order.indptr.astype(np.int64), order.indices.astype(index, copy=False), weights[order.data]
-    )
+    columns = Compressed(order.indptr.astype(np.int64), order.indices.astype(index, copy=False), weights[order.data])
     return {"rows": rows, "columns": columns, "order": order.data}

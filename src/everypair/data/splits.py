@@ -63,9 +63,7 @@ def split_per_row(
     _check_count(min_train, "min_train", smallest=0)
     counts = np.diff(matrix.indptr)
     if (test_share is None) == (test_count is None):
-        raise ValueError(
-            "Give either test_share (of every row's entries) or test_count (per row), one of them."
-        )
+        raise ValueError("Give either test_share (of every row's entries) or test_count (per row), one of them.")
     if test_share is not None:
         _check_share(test_share, "test_share")
         wanted = _rounded(test_share * counts)
@@ -126,9 +124,7 @@ def split_rows(
     counts = np.diff(held_out.indptr)
     wanted = np.clip(_rounded(hidden_share * counts), 1, counts - 1)
     hidden = _random_entries(held_out, wanted, rng)
-    return RowSplit(
-        matrix[train_rows], _take(held_out, ~hidden), _take(held_out, hidden), train_rows, test_rows
-    )
+    return RowSplit(matrix[train_rows], _take(held_out, ~hidden), _take(held_out, hidden), train_rows, test_rows)
 
 
 def _canonical(interactions: Any) -> Any:
@@ -168,9 +164,7 @@ def _aligned_times(times: Any, matrix: Any) -> NDArray[Any]:
     if sp.issparse(times):
         csr, stored = as_csr(times, times.dtype, "times")
         same = csr.shape == matrix.shape and stored == csr.nnz == matrix.nnz
-        if not (
-            same and np.array_equal(csr.indptr, matrix.indptr) and np.array_equal(csr.indices, matrix.indices)
-        ):
+        if not (same and np.array_equal(csr.indptr, matrix.indptr) and np.array_equal(csr.indices, matrix.indices)):
             raise ValueError(
                 "times as a sparse matrix must store one time for exactly the pairs of interactions: "
                 f"shape {csr.shape} with {stored} entries against {matrix.shape} with {matrix.nnz}, "
@@ -181,8 +175,7 @@ def _aligned_times(times: Any, matrix: Any) -> NDArray[Any]:
         values = np.asarray(times)
         if values.shape != (matrix.nnz,):
             raise ValueError(
-                f"times must have one entry per stored pair in row-major order, {matrix.nnz}, "
-                f"got shape {values.shape}."
+                f"times must have one entry per stored pair in row-major order, {matrix.nnz}, got shape {values.shape}."
             )
     if values.dtype.kind not in "iufM":
         raise TypeError(f"times must be numbers or numpy datetime64, got {values.dtype}.")

@@ -85,9 +85,7 @@ def ranking_metrics(
     """
     if fold_in is None:
         if train is None:
-            raise ValueError(
-                "train is needed to leave seen pairs out of the ranking; None is for fold_in only."
-            )
+            raise ValueError("train is needed to leave seen pairs out of the ranking; None is for fold_in only.")
         seen = stored_pattern(train, "train")
     else:
         events = to_csr(fold_in, "fold_in")

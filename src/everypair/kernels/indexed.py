@@ -42,9 +42,7 @@ def dots(rank: Any, V: Any, indices: Any, first: Any, count: Any, vector: Any, o
 
 
 @njit(**INLINED)
-def accumulate(
-    rank: Any, V: Any, indices: Any, first: Any, count: Any, coefficients: Any, total: Any
-) -> None:
+def accumulate(rank: Any, V: Any, indices: Any, first: Any, count: Any, coefficients: Any, total: Any) -> None:
     """total += Σ_t coefficient_t v_{j_t}."""
     whole = count - count % 4
     for t in range(0, whole, 4):

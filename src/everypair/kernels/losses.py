@@ -38,9 +38,7 @@ def exp_negative(x: Any) -> Any:
     rounded = x * _LOG2E + _ROUND
     n = rounded - _ROUND
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-    tail = 1 / 5040 + r * (
-        1 / 40320 + r * (1 / 362880 + r * (1 / 3628800 + r * (1 / 39916800 + r / 479001600)))
-    )
+    tail = 1 / 5040 + r * (1 / 40320 + r * (1 / 362880 + r * (1 / 3628800 + r * (1 / 39916800 + r / 479001600))))
     poly = 1 + r * (1 + r * (1 / 2 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120 + r * (1 / 720 + r * tail))))))
     bits = np.float64(rounded).view(np.int64)
     power = np.int64((bits + _EXPONENT_BIAS) << _MANTISSA_BITS).view(np.float64)
@@ -52,9 +50,7 @@ def log_one_plus(x: Any) -> Any:
     """log(1 + x) for 0 ≤ x ≤ 1 to 2e-16 relative: 2 atanh(z), z = x/(2 + x) ≤ 1/3, by its odd series."""
     z = x / (2.0 + x)
     w = z * z
-    tail = 1 / 19 + w * (
-        1 / 21 + w * (1 / 23 + w * (1 / 25 + w * (1 / 27 + w * (1 / 29 + w * (1 / 31 + w / 33)))))
-    )
+    tail = 1 / 19 + w * (1 / 21 + w * (1 / 23 + w * (1 / 25 + w * (1 / 27 + w * (1 / 29 + w * (1 / 31 + w / 33))))))
     tail = 1 / 11 + w * (1 / 13 + w * (1 / 15 + w * (1 / 17 + w * tail)))
     return 2 * z * (1 + w * (1 / 3 + w * (1 / 5 + w * (1 / 7 + w * (1 / 9 + w * tail)))))
 

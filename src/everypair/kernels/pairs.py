@@ -29,9 +29,7 @@ def pair_scores(start: Any, stop: Any, indptr: Any, indices: Any, U: Any, V: Any
 
 
 @njit(cache=True, **OPTIONS)
-def sparse_dense(
-    start: Any, stop: Any, indptr: Any, indices: Any, coefficients: Any, V: Any, out: Any
-) -> None:
+def sparse_dense(start: Any, stop: Any, indptr: Any, indices: Any, coefficients: Any, V: Any, out: Any) -> None:
     """out_i = Σ_{j∈Ω_i} coefficient_ij v_j."""
     for i in range(start, stop):
         for l in range(V.shape[1]):
@@ -44,9 +42,7 @@ def sparse_dense(
 
 
 @njit(cache=True, **OPTIONS)
-def curvature_product(
-    start: Any, stop: Any, indptr: Any, indices: Any, t: Any, S: Any, V: Any, out: Any
-) -> None:
+def curvature_product(start: Any, stop: Any, indptr: Any, indices: Any, t: Any, S: Any, V: Any, out: Any) -> None:
     """out_i = Σ_{j∈Ω_i} t_ij (s_i · v_j) v_j: the stored pairs' part of a Hessian·vector product."""
     for i in range(start, stop):
         for l in range(V.shape[1]):
@@ -67,6 +63,9 @@ def pair_terms(loss_code: int, imputed: bool, custom: tuple[Any, Any, Any] | Non
 
     r = c ℓ' − w (s − z) and t = c ℓ'' − w. ``imputed``: z holds one value per pair; otherwise one for all.
     """
+    custom_value: Any
+    custom_slope: Any
+    custom_curvature: Any
     custom_value, custom_slope, custom_curvature = custom or (None, None, None)
 
     @njit(cache=custom is None, **OPTIONS)
@@ -89,4 +88,4 @@ def pair_terms(loss_code: int, imputed: bool, custom: tuple[Any, Any, Any] | Non
                 t[e] = c[e] * curvature - weight
             values[i] = value
 
-    return terms  # type: ignore[no-any-return]
+    return terms

@@ -41,10 +41,13 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
     ``imputed``: z and b differ from pair to pair and row to row; otherwise each holds one entry, shared by all.
     """
     K = rank
+    custom_value: Any
+    custom_slope: Any
+    custom_curvature: Any
     custom_value, custom_slope, custom_curvature = custom or (None, None, None)
 
     @njit(nogil=True, error_model="numpy", fastmath=FAST, cache=custom is None)
-    def solve_rows(
+    def solve_rows(  # type: ignore[no-untyped-def]
         start,  # rows [start, stop) of indptr; U and values hold just these rows
         stop,
         indptr,
@@ -96,9 +99,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
             if d == 0:  # the all-pairs term and the ridge alone: exact, and the origin where both vanish
                 for l in range(K):
                     if free[l] > 0:
-                        U[i - start, l] = (
-                            p[i] * b[bi, l] / diagonal[l] if diagonal[l] > FLOOR * largest else 0.0
-                        )
+                        U[i - start, l] = p[i] * b[bi, l] / diagonal[l] if diagonal[l] > FLOOR * largest else 0.0
                 values[i - start] = 0.0
                 continue
             for l in range(K):

@@ -22,9 +22,7 @@ RUN = 64  # scores compared with the root at once
 
 
 @njit(nogil=True, cache=True)
-def _sift_down(
-    items: NDArray[np.int32], scores: NDArray[Any], row: int, size: int, item: int, score: float
-) -> None:
+def _sift_down(items: NDArray[np.int32], scores: NDArray[Any], row: int, size: int, item: int, score: float) -> None:
     """Put (item, score) where the root of row's heap of ``size`` entries was, and restore the order."""
     hole = 0
     while True:

@@ -27,9 +27,7 @@ def _whole_list(metric: str, scores: Any, truth: Matrix, exclude: Matrix | None,
     return rows.average_rows(rows.WHOLE_LIST[metric](rank_dense(scores, truth, exclude)), average)
 
 
-def precision_at_k(
-    scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test"
-) -> float:
+def precision_at_k(scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test") -> float:
     """Positives among the first k, divided by k.
 
     >>> precision_at_k([[0.9, 0.5, 0.1]], [[1, 0, 1]], k=2)
@@ -38,9 +36,7 @@ def precision_at_k(
     return _at_k("precision", scores, truth, k, exclude, average)
 
 
-def recall_at_k(
-    scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test"
-) -> float:
+def recall_at_k(scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test") -> float:
     """Positives among the first k, divided by the number of positives (not by min(k, positives)).
 
     >>> recall_at_k([[0.9, 0.5, 0.1]], [[1, 0, 1]], k=1)
@@ -49,9 +45,7 @@ def recall_at_k(
     return _at_k("recall", scores, truth, k, exclude, average)
 
 
-def ndcg_at_k(
-    scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test"
-) -> float:
+def ndcg_at_k(scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test") -> float:
     """Sum of 1/log₂(place + 1) over the positives among the first k, divided by the largest possible sum.
 
     >>> round(ndcg_at_k([[0.9, 0.5, 0.1]], [[0, 1, 0]], k=2), 4)
@@ -60,9 +54,7 @@ def ndcg_at_k(
     return _at_k("ndcg", scores, truth, k, exclude, average)
 
 
-def hit_rate_at_k(
-    scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test"
-) -> float:
+def hit_rate_at_k(scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test") -> float:
     """Share of the rows with at least one positive among the first k.
 
     >>> hit_rate_at_k([[0.9, 0.5], [0.9, 0.5]], [[1, 0], [0, 1]], k=1)
@@ -71,9 +63,7 @@ def hit_rate_at_k(
     return _at_k("hit_rate", scores, truth, k, exclude, average)
 
 
-def map_at_k(
-    scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test"
-) -> float:
+def map_at_k(scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test") -> float:
     """Mean of precision@1, …, precision@k: equation (52) of Yuan et al. (ESL), not a truncated `map`.
 
     >>> round(map_at_k([[0.9, 0.5, 0.1]], [[1, 0, 0]], k=2), 6)
@@ -91,9 +81,7 @@ def nhlu(scores: Any, truth: Matrix, exclude: Matrix | None = None, average: str
     return _whole_list("nhlu", scores, truth, exclude, average)
 
 
-def mean_average_precision(
-    scores: Any, truth: Matrix, exclude: Matrix | None = None, average: str = "test"
-) -> float:
+def mean_average_precision(scores: Any, truth: Matrix, exclude: Matrix | None = None, average: str = "test") -> float:
     """Mean over rows of the average precision: the mean of the precision at every positive's place.
 
     >>> mean_average_precision([[0.9, 0.5, 0.1, 0.0]], [[1, 0, 0, 1]])

@@ -24,9 +24,7 @@ def to_csr(matrix: Matrix, name: str) -> sp.csr_array:
     """
     csr, _ = as_csr(matrix, np.float64, name)
     if np.isnan(csr.data).any():
-        raise ValueError(
-            f"{name} holds NaN: drop those entries, or set them to 0 where they are no positives."
-        )
+        raise ValueError(f"{name} holds NaN: drop those entries, or set them to 0 where they are no positives.")
     return csr
 
 

@@ -19,9 +19,7 @@ from everypair.kernels.select import select_top
 from everypair.metrics.patterns import Matrix, count_overlap, positive_pattern, stored_pattern
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
 
-SCORES_PER_CHUNK = (
-    1 << 17
-)  # a thread works on a copy of so many scores at a time: half of a megabyte in float32
+SCORES_PER_CHUNK = 1 << 17  # a thread works on a copy of so many scores at a time: half of a megabyte in float32
 NEVER = np.iinfo(np.int32).max
 
 
@@ -104,9 +102,7 @@ class Ranker:
             start, stop = chunk
             own = np.array(scores[start:stop], dtype=dtype, order="C")
             if np.isnan(own.min()):
-                raise ValueError(
-                    "Scores hold NaN, which has no rank: use -inf for items that must come last."
-                )
+                raise ValueError("Scores hold NaN, which has no rank: use -inf for items that must come last.")
             chosen = rows[start:stop]
             rank_rows(own, chosen, *self._seen, *self._positives, ranking.ranks, ranking.correct_pairs)
             if self._top == 0:
@@ -150,9 +146,7 @@ def rank_dense(scores: Any, truth: Matrix, exclude: Matrix | None, top: int = 0)
         raise ValueError(f"scores must be a matrix (rows × items), got {dense.ndim} dimension(s).")
     positives = positive_pattern(truth, "truth")
     if dense.shape != positives.shape:
-        raise ValueError(
-            f"scores has the shape {dense.shape} and truth {positives.shape}: both must be rows × items."
-        )
+        raise ValueError(f"scores has the shape {dense.shape} and truth {positives.shape}: both must be rows × items.")
     nothing = sp.csr_array(positives.shape, dtype=np.int8)
     seen = nothing if exclude is None else stored_pattern(exclude, "exclude")
     check_truth(seen, positives, "exclude", "truth")

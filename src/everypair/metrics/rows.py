@@ -130,8 +130,7 @@ def check_average(average: str) -> None:
     """Refuse anything but the two ways to average."""
     if average not in ("test", "all"):
         raise ValueError(
-            f'average must be "test" (rows with a test positive) or "all" (the other rows count as 0), '
-            f"got {average!r}."
+            f'average must be "test" (rows with a test positive) or "all" (the other rows count as 0), got {average!r}.'
         )
 
 

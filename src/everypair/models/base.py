@@ -88,9 +88,7 @@ class FactorModel(BaseEstimator):
         check_is_fitted(self)
         return self.right_factors_ if side else self.left_factors_
 
-    def _similar(
-        self, factors: Array, entities: ArrayLike, n: int, kind: str
-    ) -> tuple[NDArray[np.int32], Array]:
+    def _similar(self, factors: Array, entities: ArrayLike, n: int, kind: str) -> tuple[NDArray[np.int32], Array]:
         rows = checked_positions(entities, len(factors), kind)
         return most_similar(factors, rows, n, n_threads=self.n_threads)
 
@@ -99,9 +97,7 @@ class FactorModel(BaseEstimator):
         check_is_fitted(self)
         if interactions is not None:
             if users is not None:
-                raise ValueError(
-                    "give either users (known ones) or interactions (rows of new ones), not both."
-                )
+                raise ValueError("give either users (known ones) or interactions (rows of new ones), not both.")
             rows = checked_rows(interactions, self.right_factors_.shape[0], self.right_factors_.dtype)
             return self.fold_in_users(rows), rows
         if users is None:
@@ -145,7 +141,7 @@ def checked_rows(interactions: Any, width: int, dtype: Any, what: str = "interac
     rows, _ = as_csr(interactions, dtype, what)
     if rows.shape[1] != width:
         raise ValueError(
-            f"{what} must have one column per training item ({width}), got shape {rows.shape}; rows are the new entities."
+            f"{what} must have one column per training item ({width}), got shape {rows.shape}; new entities are rows."
         )
     if rows.nnz and not np.isfinite(rows.data).all():
         raise ValueError(f"{what} has NaN or infinite values.")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
-from typing_extensions import Self
 
 from everypair.data.pairs import Pairs, as_csr
 from everypair.metrics import stream_metrics
@@ -47,12 +46,13 @@ class OneClassMF(FactorModel):
     Parameters
     ----------
     rank : number of factors k.
-    loss : ``"logistic"``, ``"squared"``, ``"squared_hinge"`` or a :class:`~everypair.problem.losses.Loss`; on stored pairs.
+    loss : on stored pairs: ``"logistic"``, ``"squared"``, ``"squared_hinge"`` or a
+        :class:`~everypair.problem.losses.Loss`.
     negative_weight : mean weight p_i q_j of a pair that is not stored; ``"auto"`` is a multiple of the density.
     negative_scheme : shape of those weights: ``"constant"``, ``"left-count"``, ``"right-rarity"``,
         ``("popularity", β)`` or arrays ``(p, q)``.
-    negative_value : the score ỹ they are pulled to: a number, matrices ``(Ũ, Ṽ)`` with ỹ = Ũ Ṽᵀ, or ``"auto"``: −1, and 0
-        for the squared loss.
+    negative_value : the score ỹ they are pulled to: a number, matrices ``(Ũ, Ṽ)`` with ỹ = Ũ Ṽᵀ, or ``"auto"``: −1,
+        and 0 for the squared loss.
     reg, reg_exponent : ridge λ (or a (left, right) pair) and the power ν of a row's total weight that scales it, or
         ``"count"`` for λ·max(1, |Ω_i⁺|).
     biases : learn a bias for every user and every item.
@@ -66,7 +66,8 @@ class OneClassMF(FactorModel):
 
     Attributes
     ----------
-    left_factors_, right_factors_ : U (m × k) and V (n × k); with ``biases`` two more columns each, [W, b, 1] and [H, 1, b̄].
+    left_factors_, right_factors_ : U (m × k) and V (n × k); with ``biases`` two more columns each, [W, b, 1] and
+        [H, 1, b̄].
     history_ : one dict per sweep: ``"objective"``, cumulative ``"seconds"`` and validation metrics.
     objective_, status_ : the last objective and a sentence on why training stopped.
     negative_weight_ : the mean negative weight that was used.
@@ -130,8 +131,8 @@ class OneClassMF(FactorModel):
     ) -> Self:
         """Learn both sides' factors from a matrix of interactions (users × items).
 
-        A positive stored value is the weight of a positive, a negative value −w a dislike of weight w; ``targets`` (same
-        pattern) overrides their targets. ``validation``, held-out positives of the same users, is measured after each
+        A positive stored value is the weight of a positive, a negative value −w a dislike of weight w; ``targets`` (of
+        the same pattern) overrides their targets. ``validation``, held-out positives of the same users, is measured after each
         sweep and stops the training if ``patience`` is set. A callback gets a :class:`~everypair.solvers.loop.Sweep`
         and stops the training by returning ``True``. Ctrl-C keeps what was learnt.
         """
@@ -158,12 +159,11 @@ class OneClassMF(FactorModel):
         )
         training = pairs.to_csr()
         validate = self._validator(training, validation, threads)
-        solver = RowNewton(objective, steps, threads)
         with Progress(self.max_iter, self.verbose) as progress:
-            compile_first(objective, solver, self._columns, progress)
+            compile_first(lambda tiny: RowNewton(tiny, steps), objective, self._columns, progress)
             outcome = run(
-                solver,
-                solver.init(*self._start(pairs.shape)),
+                RowNewton(objective, steps, threads),
+                Factors(*self._start(pairs.shape)),
                 rules,
                 validate=validate,
                 callbacks=(progress.advance, *callbacks),
@@ -192,9 +192,7 @@ class OneClassMF(FactorModel):
         if self.patience is not None and (not isinstance(self.patience, int) or self.patience < 1):
             raise ValueError(f"patience must be a positive integer or None, got {self.patience!r}.")
         if self.time_limit is not None and not self.time_limit > 0:
-            raise ValueError(
-                f"time_limit must be a positive number of seconds or None, got {self.time_limit!r}."
-            )
+            raise ValueError(f"time_limit must be a positive number of seconds or None, got {self.time_limit!r}.")
         if str(self.dtype) not in ("float32", "float64"):
             raise ValueError(f'dtype must be "float32" or "float64", got {self.dtype!r}.')
         check_scheme(self.negative_scheme)
@@ -204,9 +202,7 @@ class OneClassMF(FactorModel):
     def _mean_negative_weight(self, loss: Loss, pairs: Pairs) -> float:
         if isinstance(self.negative_weight, str):
             if self.negative_weight != "auto":
-                raise ValueError(
-                    f'negative_weight must be a number ≥ 0 or "auto", got {self.negative_weight!r}.'
-                )
+                raise ValueError(f'negative_weight must be a number ≥ 0 or "auto", got {self.negative_weight!r}.')
             density = pairs.n_positives / (pairs.shape[0] * pairs.shape[1])
             return AUTO_NEGATIVE_WEIGHT.get(loss.name, AUTO_NEGATIVE_WEIGHT["logistic"]) * density
         return float(self.negative_weight)
@@ -214,9 +210,7 @@ class OneClassMF(FactorModel):
     def _value(self, loss: Loss) -> Value:
         if isinstance(self.negative_value, str):
             if self.negative_value != "auto":
-                raise ValueError(
-                    f'negative_value must be a number, (Ũ, Ṽ) or "auto", got {self.negative_value!r}.'
-                )
+                raise ValueError(f'negative_value must be a number, (Ũ, Ṽ) or "auto", got {self.negative_value!r}.')
             return loss.negative_value
         return self.negative_value
 
@@ -251,21 +245,17 @@ class OneClassMF(FactorModel):
 
         return validate
 
-    def fold_in_users(
-        self, rows: Any, weights: ArrayLike | None = None, values: ArrayLike | None = None
-    ) -> Array:
+    def fold_in_users(self, rows: Any, weights: ArrayLike | None = None, values: ArrayLike | None = None) -> Array:
         """Factors (c, k) of new users from their interactions (c × n): the optimum of their training sub-problem.
 
-        ``weights`` are their p_i where ``negative_scheme`` is arrays (its mean by default), ``values`` their rows of Ũ where
-        ``negative_value`` is low rank (the mean row by default).
+        ``weights`` are their p_i where ``negative_scheme`` is arrays (its mean by default), ``values`` their rows of Ũ
+        where ``negative_value`` is low rank (the mean row by default).
         """
         check_is_fitted(self)
         new = checked_rows(rows, len(self.right_factors_), self.right_factors_.dtype, "rows")
         return self._fold_in(LEFT, new, weights, values)
 
-    def fold_in_items(
-        self, columns: Any, weights: ArrayLike | None = None, values: ArrayLike | None = None
-    ) -> Array:
+    def fold_in_items(self, columns: Any, weights: ArrayLike | None = None, values: ArrayLike | None = None) -> Array:
         """Factors (c, k) of new items from their interactions (m × c): the optimum of their training sub-problem."""
         check_is_fitted(self)
         matrix, _ = as_csr(columns, self.right_factors_.dtype, "columns")
@@ -291,9 +281,7 @@ class OneClassMF(FactorModel):
         values: ArrayLike | None = None,
     ) -> RowProblem:
         frozen = None if not self.biases else self.rank + (1 if side == LEFT else 0)
-        return new_rows(
-            side, rows, get_loss(self.loss), self.negatives_, self.ridge_, frozen, targets, weights, values
-        )
+        return new_rows(side, rows, get_loss(self.loss), self.negatives_, self.ridge_, frozen, targets, weights, values)
 
     def _comparable(self, side: int) -> Array:
         factors = super()._comparable(side)
@@ -302,9 +290,10 @@ class OneClassMF(FactorModel):
     def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
         """Split the score of a pair into contributions of the user's stored pairs and a base term.
 
-        At the optimum of the user's sub-problem u = A⁻¹(p Σ_j q_j ỹ_j v_j − Σ_Ω r_j v_j) with A = p VᵀQV + λ I, so the stored
-        pair (i, j) contributes −r_j vᵀA⁻¹v_j to the score uᵀv, for every loss. The base term is what would be left without
-        stored pairs; it also holds the item's bias and what training left unsolved. ``n`` keeps the largest only.
+        At the optimum of the user's sub-problem u = A⁻¹(p Σ_j q_j ỹ_j v_j − Σ_Ω r_j v_j) with A = p VᵀQV + λ I, so the
+        stored pair (i, j) contributes −r_j vᵀA⁻¹v_j to the score uᵀv, for every loss. The base term is what would be
+        left without stored pairs; it also holds the item's bias and what training left unsolved. ``n`` keeps only the
+        largest contributions.
         """
         check_is_fitted(self)
         row = int(checked_positions(user, len(self.left_factors_), "user")[0])
@@ -329,13 +318,11 @@ class OneClassMF(FactorModel):
         items = problem.indices.astype(np.int64)
         p, q = float(problem.own_weights[0]), problem.other_weights[items].astype(np.float64)
         scores = factors[items] @ self.left_factors_[row]
-        slopes = problem.weights * problem.loss.slope(problem.targets, scores) - p * q * (
-            scores - problem.values
-        )
+        slopes = problem.weights * problem.loss.slope(problem.targets, scores) - p * q * (scores - problem.values)
         free = problem.free_columns(factors.shape[1])
-        system = p * problem.gram_of(self.right_factors_).matrix[np.ix_(free, free)] + float(
-            problem.ridge[0]
-        ) * np.eye(free.sum())
+        system = p * problem.gram_of(self.right_factors_).matrix[np.ix_(free, free)] + float(problem.ridge[0]) * np.eye(
+            free.sum()
+        )
         influence = np.linalg.lstsq(system, factors[column, free], rcond=None)[0]
         return items, -slopes * (factors[items][:, free] @ influence)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
 
 from everypair.data.pairs import Pairs
 from everypair.models.base import FactorModel, checked_rows

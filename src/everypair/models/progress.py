@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -14,13 +15,14 @@ from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 from everypair.solvers.loop import Solver, Sweep
+from everypair.solvers.newton import Factors
 
 COMPILING = "compiling kernels, first run only …"
 PATIENCE_SECONDS = 1.0  # loading compiled kernels from disk takes less
 
 
 class Progress:
-    """A bar over sweeps on standard error if ``verbose``; silent otherwise, but for a slow compilation on a terminal."""
+    """A bar over sweeps on standard error if ``verbose``; otherwise only a word on a slow compilation, on a terminal."""
 
     def __init__(self, total: int, verbose: bool) -> None:
         self.total = total
@@ -62,15 +64,13 @@ class Progress:
     def advance(self, sweep: Sweep) -> None:
         """Show a finished sweep: a callback of the training loop."""
         if self._bar is not None:
-            metrics = "".join(
-                f"  {name} {value:.4f}" for name, value in sweep.metrics.items() if name == "ndcg@10"
-            )
-            self._bar.update(
-                self._task, completed=sweep.iteration, note=f"objective {sweep.objective:.6g}{metrics}"
-            )
+            metrics = "".join(f"  {name} {value:.4f}" for name, value in sweep.metrics.items() if name == "ndcg@10")
+            self._bar.update(self._task, completed=sweep.iteration, note=f"objective {sweep.objective:.6g}{metrics}")
 
 
-def compile_first(objective: Objective, solver: Solver, columns: int, progress: Progress) -> None:
+def compile_first(
+    make_solver: Callable[[Objective], Solver], objective: Objective, columns: int, progress: Progress
+) -> None:
     """Run one sweep on two pairs, so that compilation is over (and announced) before the clock starts."""
     dtype = objective.dtype
     pairs = Pairs.from_matrix(np.eye(2), dtype=dtype)
@@ -83,11 +83,10 @@ def compile_first(objective: Objective, solver: Solver, columns: int, progress: 
         Ridge.checked(1.0, 0.0),
         dtype=dtype,
     )
-    warm = type(solver)(tiny, solver.steps)  # type: ignore[call-arg, attr-defined]
     announcement = threading.Timer(PATIENCE_SECONDS, progress.say, [COMPILING])
     announcement.daemon = True
     announcement.start()
     try:
-        warm.step(warm.init(np.zeros((2, columns), dtype), np.ones((2, columns), dtype)))  # type: ignore[attr-defined]
+        make_solver(tiny).step(Factors(np.zeros((2, columns), dtype), np.ones((2, columns), dtype)))
     finally:
         announcement.cancel()

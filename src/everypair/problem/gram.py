@@ -1,4 +1,4 @@
-"""All pairs through Gram matrices: VᵀQV and VᵀQṼ of a tall factor matrix, in float64, over fixed blocks in fixed order."""
+"""All pairs through Gram matrices: VᵀQV and VᵀQṼ of a tall factor matrix, in float64, by fixed blocks in fixed order."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ class Gram:
     pull: NDArray[np.float64]
 
 
-def gram(
-    factors: NDArray[Any], weights: NDArray[Any], values: NDArray[Any] | None = None, n_threads: int = 1
-) -> Gram:
+def gram(factors: NDArray[Any], weights: NDArray[Any], values: NDArray[Any] | None = None, n_threads: int = 1) -> Gram:
     """Return the weighted Gram matrices of ``factors``, the same bits on any number of threads.
 
     >>> gram(np.array([[1.0, 0.0], [2.0, 1.0]]), np.array([1.0, 3.0]))

@@ -51,11 +51,11 @@ class Loss:
         self.code = codes.CUSTOM
         self.dislike_target = float(dislike_target)
         self.negative_value = float(negative_value)
-        self.custom: tuple[Any, Any, Any] | None = tuple(  # type: ignore[assignment]
+        self.custom: tuple[Any, Any, Any] | None = tuple(
             _compiled(part, function)
             for part, function in zip(("value", "slope", "curvature"), (value, slope, curvature))
         )
-        self._ufuncs = tuple(vectorize(nopython=True)(part.py_func) for part in self.custom or ())
+        self._ufuncs = tuple(vectorize(nopython=True)(function) for function in (value, slope, curvature))
 
     @classmethod
     def _built_in(cls, name: str, code: int, dislike_target: float, negative_value: float) -> Loss:
@@ -114,9 +114,7 @@ def _compiled(part: str, function: Scalar) -> Any:
 LOSSES: dict[str, Loss] = {
     "squared": Loss._built_in("squared", codes.SQUARED, dislike_target=0.0, negative_value=0.0),
     "logistic": Loss._built_in("logistic", codes.LOGISTIC, dislike_target=-1.0, negative_value=-1.0),
-    "squared_hinge": Loss._built_in(
-        "squared_hinge", codes.SQUARED_HINGE, dislike_target=-1.0, negative_value=-1.0
-    ),
+    "squared_hinge": Loss._built_in("squared_hinge", codes.SQUARED_HINGE, dislike_target=-1.0, negative_value=-1.0),
 }
 
 

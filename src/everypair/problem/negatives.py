@@ -46,9 +46,7 @@ class Negatives:
     _norms: tuple[float, float] = field(default=(1.0, 1.0), repr=False)
 
     @classmethod
-    def from_scheme(
-        cls, pairs: Pairs, weight: float, scheme: Scheme = "constant", value: Value = 0.0
-    ) -> Negatives:
+    def from_scheme(cls, pairs: Pairs, weight: float, scheme: Scheme = "constant", value: Value = 0.0) -> Negatives:
         """Weights of mean ``weight`` in the shape of ``scheme``, and values ``value``, all checked."""
         weight = float(weight)
         if not np.isfinite(weight) or weight < 0:

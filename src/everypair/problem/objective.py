@@ -126,9 +126,7 @@ class Objective:
         cross = float(np.sum(left_gram.pull * right_gram.pull))
         if not self.sides[LEFT].imputed:
             cross *= float(self.sides[LEFT].values[0])
-        all_pairs = (
-            0.5 * float(np.sum(left_gram.matrix * right_gram.matrix)) - cross + 0.5 * self._square_of_values
-        )
+        all_pairs = 0.5 * float(np.sum(left_gram.matrix * right_gram.matrix)) - cross + 0.5 * self._square_of_values
         ridge = sum(
             weighted_norm(factors[:, side.free_columns(factors.shape[1])], side.ridge)
             for side, factors in zip(self.sides, (left, right))

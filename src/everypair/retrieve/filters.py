@@ -90,9 +90,7 @@ def _pattern(mask: Any, name: str, rows: int, n_items: int, zeros_count: bool = 
             f"but has shape {mask.shape[0]} × {mask.shape[1]}.{turned}"
         )
     if not sp.issparse(mask) and mask.dtype != bool:
-        raise TypeError(
-            f"{name} as a dense matrix must be boolean, got {mask.dtype}; or pass a sparse matrix."
-        )
+        raise TypeError(f"{name} as a dense matrix must be boolean, got {mask.dtype}; or pass a sparse matrix.")
     csr = sp.csr_array(mask)
     if not zeros_count and not np.all(csr.data):
         csr = csr.copy()
@@ -111,9 +109,7 @@ def _item_list(items: Any, name: str, n_items: int) -> NDArray[np.int32]:
         )
     if listed.dtype == bool:
         if len(listed) != n_items:
-            raise ValueError(
-                f"{name} as a boolean array needs one entry per item, {n_items}, but has {len(listed)}."
-            )
+            raise ValueError(f"{name} as a boolean array needs one entry per item, {n_items}, but has {len(listed)}.")
         return np.flatnonzero(listed).astype(np.int32)
     if len(listed) == 0:
         return np.empty(0, dtype=np.int32)
@@ -125,7 +121,6 @@ def _item_list(items: Any, name: str, n_items: int) -> NDArray[np.int32]:
     outside = listed[(listed < 0) | (listed >= n_items)]
     if len(outside):
         raise ValueError(
-            f"{name} names item {outside[0]}, but there are {n_items} items: "
-            f"indices go from 0 to {n_items - 1}."
+            f"{name} names item {outside[0]}, but there are {n_items} items: indices go from 0 to {n_items - 1}."
         )
     return np.unique(listed).astype(np.int32)

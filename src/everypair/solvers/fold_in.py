@@ -31,17 +31,17 @@ def new_rows(
 ) -> RowProblem:
     """Describe new rows (canonical CSR of signed weights, in the factors' dtype) of ``side`` as training would.
 
-    Scheme weights use the training normalisers; ``weights`` replaces them. A low-rank ỹ takes ``values`` as the new rows
-    of Ũ, the mean training row by default.
+    Scheme weights use the training normalisers; ``weights`` replaces them. A low-rank ỹ takes ``values`` as the new
+    rows of Ũ, the mean training row by default.
     """
     dtype = rows.dtype
     liked = rows.data > 0
     counts = np.diff(np.concatenate([[0], np.cumsum(liked)])[rows.indptr])
     scheme_weights = negatives.left_weights if side == LEFT else negatives.right_weights
     other_weights = (negatives.right if side == LEFT else negatives.left).astype(dtype)
-    own_weights = (
-        scheme_weights(counts) if weights is None else _checked_weights(weights, rows.shape[0])
-    ).astype(dtype)
+    own_weights = (scheme_weights(counts) if weights is None else _checked_weights(weights, rows.shape[0])).astype(
+        dtype
+    )
     stored = Compressed(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), np.abs(rows.data))
     own_values = other_values = None
     if isinstance(negatives.value, tuple):
@@ -50,9 +50,7 @@ def new_rows(
         other_values = np.ascontiguousarray(other_values, dtype)
         on_pairs = stored_scores(stored, own_values, other_values)
     elif values is not None:
-        raise ValueError(
-            "values are the new rows of a low-rank negative_value; this model has a constant one."
-        )
+        raise ValueError("values are the new rows of a low-rank negative_value; this model has a constant one.")
     else:
         on_pairs = np.full(1, negatives.value, dtype)
     return RowProblem(
@@ -76,9 +74,7 @@ def solve_to_optimum(problem: RowProblem, other: Array, n_threads: int = 1) -> A
     start = np.zeros((problem.n_rows, other.shape[1]), other.dtype)
     if problem.frozen is not None:
         start[:, problem.frozen] = 1
-    rows, _ = half_step(
-        problem, start, other, problem.gram_of(other, n_threads), TO_OPTIMUM[other.dtype], n_threads
-    )
+    rows, _ = half_step(problem, start, other, problem.gram_of(other, n_threads), TO_OPTIMUM[other.dtype], n_threads)
     return rows
 
 
@@ -94,7 +90,5 @@ def _checked_values(values: ArrayLike | None, trained: Array, count: int) -> Arr
         return np.repeat(trained.mean(axis=0, keepdims=True), count, axis=0)
     array = np.asarray(values, np.float64)
     if array.shape != (count, trained.shape[1]) or not np.isfinite(array).all():
-        raise ValueError(
-            f"values must be finite and of shape ({count}, {trained.shape[1]}), got {array.shape}."
-        )
+        raise ValueError(f"values must be finite and of shape ({count}, {trained.shape[1]}), got {array.shape}.")
     return array

@@ -118,9 +118,7 @@ def run(
             if rules.patience is not None and metrics and stale >= rules.patience:
                 status = Status.NO_IMPROVEMENT
                 break
-            if len(history) > 1 and history[-2]["objective"] - objective <= rules.tol * abs(
-                history[-2]["objective"]
-            ):
+            if len(history) > 1 and history[-2]["objective"] - objective <= rules.tol * abs(history[-2]["objective"]):
                 status = Status.CONVERGED
                 break
             if rules.time_limit is not None and seconds >= rules.time_limit:

@@ -32,10 +32,6 @@ class RowNewton:
         self.steps = steps
         self.n_threads = n_threads
 
-    def init(self, left: Array, right: Array) -> Factors:
-        """Start from these factors."""
-        return Factors(left, right)
-
     def step(self, state: Factors) -> Factors:
         """One sweep over both sides."""
         left_rows, right_rows = self.objective.sides[LEFT], self.objective.sides[RIGHT]
