@@ -210,7 +210,6 @@ def build(
     arrays = {
         "metadata": np.frombuffer(json.dumps(metadata, sort_keys=True).encode(), dtype=np.uint8),
         "package_names": encode_names([package.name for package in packages]),
-        "descriptions": encode_names([package.description for package in packages]),
         "section_names": encode_names(sections),
         "section": np.array([sections.index(package.section) for package in packages], dtype=np.uint8),
     }

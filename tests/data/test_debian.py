@@ -136,7 +136,7 @@ def test_shapes_agree_with_names(debian):
     assert debian.depends.shape == (m, len(debian.dependency_names))
     assert debian.tags.shape == (m, len(debian.tag_names))
     assert debian.features.shape == (m, len(debian.word_names))
-    assert debian.section.shape == debian.tagged.shape == debian.descriptions.shape == (m,)
+    assert debian.section.shape == debian.tagged.shape == (m,)
     assert debian.dependency_package.shape == debian.dependency_names.shape
 
 
@@ -194,7 +194,6 @@ def test_known_facts(debian):
     gimp = package(debian, "gimp")
     assert "libgimp2.0" in row_names(debian.depends, debian.dependency_names, gimp)
     assert {"role::program", "works-with::image"} <= row_names(debian.tags, debian.tag_names, gimp)
-    assert debian.descriptions[gimp] == "GNU Image Manipulation Program"
     popular = debian.dependency_names[np.bincount(debian.depends.indices).argmax()]
     assert popular == "libc6"
 

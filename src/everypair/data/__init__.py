@@ -1,1 +1,25 @@
 """What comes in: stored pairs, ids, splits, graphs and data sets."""
+
+from everypair.data.debian import DebianData, load_debian
+from everypair.data.decay import time_decay
+from everypair.data.events import Events, read_events
+from everypair.data.graph import knn_graph
+from everypair.data.ids import Ids
+from everypair.data.pairs import Pairs
+from everypair.data.splits import RowSplit, split_entries, split_leave_last, split_per_row, split_rows
+
+__all__ = [
+    "DebianData",
+    "Events",
+    "Ids",
+    "Pairs",
+    "RowSplit",
+    "knn_graph",
+    "load_debian",
+    "read_events",
+    "split_entries",
+    "split_leave_last",
+    "split_per_row",
+    "split_rows",
+    "time_decay",
+]

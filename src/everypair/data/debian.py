@@ -25,12 +25,10 @@ packages themselves. A few dependencies are nearly trivial and are kept because 
 in 62 % of the rows, and the ten most frequent dependencies hold 26 % of all pairs, so compare with the
 popularity baseline.
 
-**Rights.** The file holds facts taken from the public index (names, relations, tags, sections, words) and the
-one-line descriptions that the packages' maintainers wrote. We found no licence statement of Debian's for the
-index as a whole. A description belongs to its package, under the terms in that package's ``debian/copyright``
-file; all packages of the area main are free software by Debian's guidelines. The tags are the work of the
-Debtags project, whose package ``debtags`` (program, vocabulary and tags) names the GNU GPL version 2. The
-licence of this library's code does not extend to these texts. Debian does not endorse this library.
+**Rights.** The file holds facts taken from the public index: names, relations, tags, sections, and which words
+occur, but no text. We found no licence statement of Debian's for the index as a whole; all packages of the area
+main are free software by Debian's guidelines. The tags are the work of the Debtags project, whose package
+``debtags`` (program, vocabulary and tags) names the GNU GPL version 2. Debian does not endorse this library.
 """
 
 from __future__ import annotations
@@ -66,8 +64,6 @@ class DebianData:
         Index in ``package_names``, or -1 where the dependency is not among the packages.
     package_names, dependency_names, tag_names, word_names, section_names : str arrays
         What the indices stand for.
-    descriptions : str array, one per package
-        The short description.
     date, release : str
         Date of the index (ISO 8601) and name of the Debian release.
 
@@ -96,7 +92,6 @@ class DebianData:
     tag_names: NDArray[np.str_]
     word_names: NDArray[np.str_]
     section_names: NDArray[np.str_]
-    descriptions: NDArray[np.str_]
     date: str
     release: str
 
@@ -115,8 +110,6 @@ def load_debian() -> DebianData:
     >>> debian.release, debian.date
     ('bookworm', '2026-11-14')
     >>> git = debian.package_names.searchsorted("git")
-    >>> print(debian.descriptions[git])
-    fast, scalable, distributed revision control system
     >>> print(*debian.dependency_names[debian.depends[git].indices])
     ca-certificates less libc6 libcurl3-gnutls liberror-perl libexpat1 libpcre2-8-0 patch perl zlib1g
     >>> print(debian.section_names[debian.section[git]], *debian.tag_names[debian.tags[git].indices][:2])
@@ -140,7 +133,6 @@ def load_debian() -> DebianData:
         features=_matrix(stored, "features", len(names["word_names"])),
         section=stored["section"].astype(np.int32),
         dependency_package=_positions(names["dependency_names"], names["package_names"]),
-        descriptions=np.array(_text(stored["descriptions"]).split("\n")),
         date=metadata["date"],
         release=metadata["release"],
         **names,

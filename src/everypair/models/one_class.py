@@ -132,9 +132,10 @@ class OneClassMF(FactorModel):
         """Learn both sides' factors from a matrix of interactions (users × items).
 
         A positive stored value is the weight of a positive, a negative value −w a dislike of weight w; ``targets`` (of
-        the same pattern) overrides their targets. ``validation``, held-out positives of the same users, is measured after each
-        sweep and stops the training if ``patience`` is set. A callback gets a :class:`~everypair.solvers.loop.Sweep`
-        and stops the training by returning ``True``. Ctrl-C keeps what was learnt.
+        the same pattern) overrides their targets. ``validation``, held-out positives of the same users, is measured
+        after each sweep and stops the training if ``patience`` is set. A callback gets a
+        :class:`~everypair.solvers.loop.Sweep` and stops the training by returning ``True``. Ctrl-C keeps what was
+        learnt.
         """
         rules, steps, threads = self._checked_parameters()
         pairs = Pairs.from_matrix(interactions, targets, np.dtype(self.dtype))

@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 1.0  # loading compiled kernels from disk takes less
 
 
 class Progress:
-    """A bar over sweeps on standard error if ``verbose``; otherwise only a word on a slow compilation, on a terminal."""
+    """A bar over sweeps on standard error if ``verbose``; otherwise only a word on slow compilation."""
 
     def __init__(self, total: int, verbose: bool) -> None:
         self.total = total

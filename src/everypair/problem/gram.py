@@ -1,4 +1,4 @@
-"""All pairs through Gram matrices: VᵀQV and VᵀQṼ of a tall factor matrix, in float64, by fixed blocks in fixed order."""
+"""All pairs through Gram matrices: VᵀQV and VᵀQṼ of a tall factor matrix, in float64, blocks in fixed order."""
 
 from __future__ import annotations
 

@@ -1,0 +1,78 @@
+"""How good are the defaults? nDCG@10 of OneClassMF over a grid of parameters, beside its defaults, on every data set.
+
+    python experiments/defaults/study.py --data ml100k ml1m … --loss logistic --splits 3 --rank 64
+
+Writes results/<loss>_<data>.json with every grid point; report.py turns these into the table of the README beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from datasets import RECOMMENDATION, split
+
+from everypair import OneClassMF
+from everypair.evaluate import ranking_metrics
+
+RESULTS = Path(__file__).parent / "results"
+MULTIPLES = {"logistic": (0.5, 1, 2, 4, 8), "squared": (1, 4, 16, 64), "squared_hinge": (0.5, 1, 2, 4, 8)}
+REGS = {
+    0.0: (0.3, 1, 3, 10, 30),
+    0.5: (0.03, 0.1, 0.3, 1, 3, 10),
+    1.0: (0.003, 0.01, 0.03, 0.1, 0.3),
+}
+
+
+def quality(data: list[tuple[Any, Any]], parameters: dict[str, Any]) -> float:
+    """Mean nDCG@10 over the splits."""
+    values = []
+    for train, test in data:
+        model = OneClassMF(random_state=0, **parameters).fit(train)
+        values.append(ranking_metrics(model, train, test, ks=(10,))["ndcg@10"])
+    return float(np.mean(values))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", nargs="+", default=RECOMMENDATION)
+    parser.add_argument("--loss", default="logistic")
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--rank", type=int, default=64)
+    parser.add_argument("--exponents", type=float, nargs="+", default=list(REGS))
+    options = parser.parse_args()
+    RESULTS.mkdir(exist_ok=True)
+    for name in options.data:
+        data = [split(name, seed) for seed in range(1 if name == "yelp2018" else options.splits)]
+        train = data[0][0]
+        density = train.nnz / (train.shape[0] * train.shape[1])
+        grid = [
+            (multiple, exponent, reg)
+            for exponent in options.exponents
+            for multiple, reg in itertools.product(MULTIPLES[options.loss], REGS[exponent])
+        ]
+        points = []
+        start = time.perf_counter()
+        base = {"loss": options.loss, "rank": options.rank}
+        default = quality(data, base)
+        for multiple, exponent, reg in grid:
+            value = quality(data, {**base, "negative_weight": multiple * density, "reg_exponent": exponent, "reg": reg})
+            points.append({"multiple": multiple, "exponent": exponent, "reg": reg, "ndcg@10": value})
+        best = max(points, key=lambda point: point["ndcg@10"])
+        print(f"{name:18s} density {density:.5f}  default {100 * default:.2f}  best {best}  "
+              f"{time.perf_counter() - start:.0f} s", flush=True)  # fmt: skip
+        record = {"data": name, "loss": options.loss, "rank": options.rank, "splits": len(data), "shape": train.shape,
+                  "positives": train.nnz, "default": default, "points": points}  # fmt: skip
+        (RESULTS / f"{options.loss}_{name}.json").write_text(json.dumps(record, indent=1))
+
+
+if __name__ == "__main__":
+    main()
