@@ -1,8 +1,9 @@
 """How good are the defaults? nDCG@10 of OneClassMF over a grid of parameters, beside its defaults, on every data set.
 
-    python experiments/defaults/study.py --data ml100k ml1m … --loss logistic --splits 3 --rank 64
+    python experiments/defaults/study.py [--data ml100k ml1m …] [--loss logistic] [--rank 64]
 
-Writes results/<loss>_<data>.json with every grid point; report.py turns these into the table of the README beside it.
+Writes results/<loss>_<data>.json with every grid point (points already there are kept); report.py turns these into
+the table of README.md beside it. Small data sets are split twice, larger ones once.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from datasets import RECOMMENDATION, split
 from everypair import OneClassMF
 from everypair.evaluate import ranking_metrics
 
+LARGE = ("debian", "ml1m", "citeulike_t", "ciaodvd", "yelp2018")
 RESULTS = Path(__file__).parent / "results"
 MULTIPLES = {"logistic": (0.5, 1, 2, 4, 8), "squared": (1, 4, 16, 64), "squared_hinge": (0.5, 1, 2, 4, 8)}
 REGS = {
     0.0: (0.3, 1, 3, 10, 30),
     0.5: (0.03, 0.1, 0.3, 1, 3, 10),
-    1.0: (0.003, 0.01, 0.03, 0.1, 0.3),
+    1.0: (0.003, 0.005, 0.007, 0.01, 0.014, 0.02, 0.03, 0.1, 0.3),
 }
 
 
@@ -45,13 +47,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", default=RECOMMENDATION)
     parser.add_argument("--loss", default="logistic")
-    parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--rank", type=int, default=64)
     parser.add_argument("--exponents", type=float, nargs="+", default=list(REGS))
     options = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
     for name in options.data:
-        data = [split(name, seed) for seed in range(1 if name == "yelp2018" else options.splits)]
+        data = [split(name, seed) for seed in range(1 if name in LARGE else 2)]
         train = data[0][0]
         density = train.nnz / (train.shape[0] * train.shape[1])
         grid = [
@@ -59,11 +60,13 @@ def main() -> None:
             for exponent in options.exponents
             for multiple, reg in itertools.product(MULTIPLES[options.loss], REGS[exponent])
         ]
-        points = []
+        path = RESULTS / f"{options.loss}_{name}.json"
+        points = json.loads(path.read_text())["points"] if path.exists() else []
+        known = {(point["multiple"], point["exponent"], point["reg"]) for point in points}
         start = time.perf_counter()
         base = {"loss": options.loss, "rank": options.rank}
         default = quality(data, base)
-        for multiple, exponent, reg in grid:
+        for multiple, exponent, reg in (point for point in grid if point not in known):
             value = quality(data, {**base, "negative_weight": multiple * density, "reg_exponent": exponent, "reg": reg})
             points.append({"multiple": multiple, "exponent": exponent, "reg": reg, "ndcg@10": value})
         best = max(points, key=lambda point: point["ndcg@10"])
@@ -71,7 +74,7 @@ def main() -> None:
               f"{time.perf_counter() - start:.0f} s", flush=True)  # fmt: skip
         record = {"data": name, "loss": options.loss, "rank": options.rank, "splits": len(data), "shape": train.shape,
                   "positives": train.nnz, "default": default, "points": points}  # fmt: skip
-        (RESULTS / f"{options.loss}_{name}.json").write_text(json.dumps(record, indent=1))
+        path.write_text(json.dumps(record, indent=1))
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def resolve_threads(n_threads: int | None) -> int:
         if hasattr(os, "sched_getaffinity"):
             return len(os.sched_getaffinity(0))
         return os.cpu_count() or 1
-    if isinstance(n_threads, bool) or int(n_threads) != n_threads or n_threads < 1:
+    if isinstance(n_threads, bool) or not isinstance(n_threads, int | np.integer) or n_threads < 1:
         raise ValueError(f"n_threads must be a positive integer or None for all cores, got {n_threads!r}.")
     return int(n_threads)
 

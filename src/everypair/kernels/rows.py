@@ -10,8 +10,10 @@ where Σ = diag(sigma) is VᵀQV in its eigenbasis, so the all-pairs term and th
     r_j = c_j ℓ' − w_j (s_j − z_j),   t_j = c_j ℓ'' − w_j
 
 H·step = −g is solved by a few conjugate-gradient steps preconditioned with D, at O(|Ω_i| k) each. The step is cut
-until the row's objective does not rise; scores and the line search reuse the products v_j·direction of CG, so
-neither touches the factors again. Coordinates with free = 0 (the constant column of a bias) never move.
+until the row's objective falls by more than rounding could hide: a row that stores nearly all of its weight has its
+curvature left over from a difference of large numbers, and a step along it cannot be trusted. Scores and the line
+search reuse the products v_j·direction of CG, so neither touches the factors again. Coordinates with free = 0 (the
+constant column of a bias) never move.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from everypair.kernels.losses import CUSTOM, loss_terms, loss_value
 FLOOR = 1e-6  # directions the other side hardly spans are preconditioned as if they weighed this share of the largest
 MAX_HALVINGS = 30
 ARMIJO = 1e-4  # Nocedal and Wright, Numerical Optimization, section 3.1
+VALUE_ROUNDING = 2e-15  # of a row's sum over stored pairs, which is kept in float64
 
 Kernel = Callable[..., None]
 CustomLoss = tuple[Any, Any, Any]  # jitted value, slope, curvature of (y, s)
@@ -68,7 +71,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
         cg_steps,
         newton_tol,
         cg_tol,
-        slack,
+        rounding,  # one unit of it: the machine epsilon of the factors
         scratch,  # scratch: 6 × the longest row
     ):
         score, delta, product, slope, curve, weight = (
@@ -98,8 +101,11 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                 largest = max(largest, diagonal[l])
             if d == 0:  # the all-pairs term and the ridge alone: exact, and the origin where both vanish
                 for l in range(K):
-                    if free[l] > 0:
-                        U[i - start, l] = p[i] * b[bi, l] / diagonal[l] if diagonal[l] > FLOOR * largest else 0.0
+                    pull = p[i] * b[bi, l]
+                    if free[l] > 0 and diagonal[l] > rounding * largest:
+                        U[i - start, l] = pull / diagonal[l]
+                    elif free[l] > 0 and 0.5 * diagonal[l] * u[l] * u[l] >= pull * u[l]:
+                        U[i - start, l] = 0.0
                 values[i - start] = 0.0
                 continue
             for l in range(K):
@@ -142,14 +148,21 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                 cg_norm = norm
                 for t in range(d):
                     delta[t] = 0.0
-                for _ in range(cg_steps):
+                for cg in range(cg_steps):
+                    spread = 0.0
                     for l in range(K):
                         image[l] = diagonal[l] * direction[l]
+                        spread += image[l] * direction[l]
                     normal_product(K, V, indices, first, d, curve, direction, product, image)
                     bend = 0.0
                     for l in range(K):
                         bend += image[l] * direction[l]
-                    if not bend > 0.0:
+                    if not bend > rounding * spread:  # rounding left no curvature: the preconditioned gradient is the step
+                        if cg == 0:
+                            for l in range(K):
+                                step[l] = direction[l]
+                            for t in range(d):
+                                delta[t] = product[t]
                         break
                     alpha = V.dtype.type(cg_norm / bend)
                     new_norm = 0.0
@@ -168,10 +181,19 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                 descent = 0.0
                 linear = 0.0
                 square = 0.0
+                doubt = 0.0
                 for l in range(K):
+                    rise = (diagonal[l] * u[l] - p[i] * b[bi, l]) * step[l]
                     descent += gradient[l] * step[l]
-                    linear += (diagonal[l] * u[l] - p[i] * b[bi, l]) * step[l]
+                    linear += rise
+                    doubt += abs(rise)
                     square += diagonal[l] * step[l] * step[l]
+                square_doubt = square
+                for t in range(d):
+                    doubt += abs(slope[t] * delta[t])
+                    square_doubt += weight[t] * delta[t] * delta[t]
+                if not -descent > 4 * rounding * doubt:  # as low as the precision of the factors can tell
+                    break
                 length = 1.0
                 accepted = False
                 for _ in range(MAX_HALVINGS):
@@ -186,8 +208,8 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                         gap = st - (z[first + t] if imputed else z[0])
                         new_value += np.float64(c[first + t]) * lv - 0.5 * np.float64(weight[t]) * gap * gap
                     change = new_value - value + length * linear + 0.5 * length * length * square
-                    margin = slack * (abs(value) + abs(length * linear) + length * length * square)
-                    if change <= ARMIJO * length * descent + margin:
+                    change += rounding * length * (doubt + length * square_doubt)
+                    if change <= ARMIJO * length * descent + VALUE_ROUNDING * abs(value):
                         accepted = True
                         break
                     length *= 0.5

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from everypair.data.pairs import Pairs
 from everypair.models.base import FactorModel, checked_rows
@@ -33,4 +34,5 @@ class Popularity(FactorModel):
 
     def fold_in_users(self, rows: Any) -> NDArray[Any]:
         """Everybody has the factor 1."""
+        check_is_fitted(self)
         return np.ones((checked_rows(rows, len(self.right_factors_), np.float32).shape[0], 1), np.float32)

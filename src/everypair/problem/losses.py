@@ -65,9 +65,10 @@ class Loss:
         return loss
 
     def _part(self, part: int, y: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
-        y, s = np.broadcast_arrays(np.asarray(y, np.float64), np.asarray(s, np.float64))
+        y, s = np.asarray(y, np.float64), np.asarray(s, np.float64)
         if self.custom is not None:
             return np.asarray(self._ufuncs[part](y, s))
+        y, s = np.broadcast_arrays(y, s)
         out = np.empty((3, y.size))
         codes.evaluate(self.code, y.ravel(), s.ravel(), out)
         return out[part].reshape(y.shape)
@@ -126,6 +127,6 @@ def get_loss(loss: str | Loss) -> Loss:
     """
     if isinstance(loss, Loss):
         return loss
-    if loss not in LOSSES:
+    if not isinstance(loss, str) or loss not in LOSSES:
         raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))} or a Loss, got {loss!r}.")
     return LOSSES[loss]

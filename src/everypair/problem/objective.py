@@ -159,6 +159,9 @@ class Objective:
         return product
 
     def _seen_from(self, side: int, left: Array, right: Array) -> tuple[RowProblem, Array, Array]:
+        m, n = self.sides[LEFT].n_rows, self.sides[RIGHT].n_rows
+        if left.ndim != 2 or left.shape[0] != m or right.shape != (n, left.shape[1]):
+            raise ValueError(f"factors must have shapes ({m}, k) and ({n}, k), got {left.shape} and {right.shape}.")
         return (self.sides[LEFT], left, right) if side == LEFT else (self.sides[RIGHT], right, left)
 
     def _stored_terms(self, side: int, left: Array, right: Array) -> tuple[Array, Array, Array, Array]:

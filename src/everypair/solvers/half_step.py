@@ -60,7 +60,7 @@ def half_step(
     kernel = row_solver(rank, problem.loss.code, problem.imputed, problem.loss.custom)
     longest = int(np.diff(problem.indptr).max(initial=0))
     scratch = [np.empty((6, longest), dtype) for _ in range(n_threads)]
-    slack = 4 * float(np.finfo(dtype).eps)
+    rounding = float(np.finfo(dtype).eps)
     sigma, mask = sigma.astype(dtype), free.astype(dtype)
     new = np.empty_like(this)
     values = np.empty(problem.n_rows)
@@ -72,7 +72,7 @@ def half_step(
         kernel(
             *chunk, problem.indptr, problem.indices, problem.weights, problem.targets, problem.values, rotated,
             problem.other_weights, problem.own_weights, problem.ridge, sigma, mask, pulls, block, values[rows],
-            steps.newton, steps.cg, steps.newton_tol, steps.cg_tol, slack, scratch[worker],
+            steps.newton, steps.cg, steps.newton_tol, steps.cg_tol, rounding, scratch[worker],
         )  # fmt: skip
         np.matmul(block, rotation.T, out=new[rows])
 

@@ -1,0 +1,410 @@
+"""The tests every recommender passes, for subclasses to run: known answers, filters, fold-in, same bits, bad input.
+
+Nothing here imports pytest: a subclass whose name begins with ``Test`` in a test file is collected by it. Call
+``pytest.register_assert_rewrite("everypair.testing")`` before the import to see the values of a failed assertion.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+BLOCKS = ((20, 8), (14, 7), (10, 6))  # users and items of each group
+FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
+
+
+def block_matrix() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return three groups of users who like their group's items, and the one such item that each did not show yet.
+
+    >>> matrix, held_out = block_matrix()
+    >>> matrix.shape, int(matrix.sum()), held_out[[0, 1, 20]].tolist()
+    ((44, 21), 274, [0, 1, 8])
+    """
+    users, items = np.sum(BLOCKS, axis=0)
+    matrix, held_out = np.zeros((users, items)), np.zeros(users, np.int64)
+    row = column = 0
+    for height, width in BLOCKS:
+        rows = np.arange(row, row + height)
+        matrix[row : row + height, column : column + width] = 1
+        held_out[rows] = column + np.arange(height) % width
+        matrix[rows, held_out[rows]] = 0
+        row, column = row + height, column + width
+    return matrix, held_out
+
+
+def group_of(position: Any, side: int) -> NDArray[np.int64]:
+    """Return the group of users (side 0) or items (side 1).
+
+    >>> group_of([0, 8, 20], side=1).tolist()
+    [0, 1, 2]
+    """
+    ends = np.cumsum([block[side] for block in BLOCKS])
+    return np.searchsorted(ends, np.asarray(position), side="right")
+
+
+@contextmanager
+def refused(*kinds: type[Exception], match: str = "") -> Iterator[None]:
+    """Check that the block raises one of ``kinds`` with a sentence that matches ``match``.
+
+    >>> with refused(ValueError, match="invalid literal"):
+    ...     int("three")
+    """
+    names = " or ".join(kind.__name__ for kind in kinds)
+    try:
+        yield
+    except kinds as error:
+        said = str(error)
+    else:
+        raise AssertionError(f"nothing was raised, expected {names}")
+    assert re.search(match, said), f"the {names} should say {match!r}, it says: {said}"
+
+
+class RecommenderContract:
+    """Subclass it, return the model from ``make_model`` and set the floor; every method named ``test_…`` is a test.
+
+    ``make_model(**params)`` returns an unfitted model with a fixed seed, small enough for 44 × 21 interactions.
+    ``quality_floor`` is the share of users whose held-out item comes first. ``personal`` says whether the answer
+    depends on the user. ``fold_in_tolerance`` bounds how far a folded-in training row's scores may be from the trained
+    ones, as a share of their range. Tests of a parameter (``dtype``, ``n_threads``) pass where the model has none.
+
+    >>> from everypair import Popularity
+    >>> class TestPopularity(RecommenderContract):
+    ...     quality_floor, personal = 0.45, False
+    ...     def make_model(self, **params):
+    ...         return Popularity(**params)
+    >>> TestPopularity().test_held_out_items_come_first()
+    """
+
+    quality_floor: float = 1.0
+    personal: bool = True
+    fold_in_tolerance: float = 0.05
+
+    def make_model(self, **params: Any) -> Any:
+        """Return an unfitted model."""
+        raise NotImplementedError
+
+    def fitted(self, interactions: Any = None, **params: Any) -> Any:
+        """Return a model fitted on ``interactions``, the block matrix by default."""
+        return self.make_model(**params).fit(block_matrix()[0] if interactions is None else interactions)
+
+    def has(self, parameter: str) -> bool:
+        """Tell whether the model has that constructor parameter."""
+        return parameter in self.make_model().get_params()
+
+    # what is recommended
+
+    def test_held_out_items_come_first(self) -> None:
+        """The one item of the group that a user has not shown is recommended first."""
+        matrix, held_out = block_matrix()
+        items, _ = self.fitted(matrix).recommend(n=1)
+        assert np.mean(items[:, 0] == held_out) >= self.quality_floor
+
+    def test_recommend_shapes_types_and_order(self) -> None:
+        """Two (users, n) arrays, distinct items by descending score, every user by default."""
+        items, scores = self.fitted().recommend([3, 0, 3], n=5, exclude_seen=False)
+        assert items.shape == scores.shape == (3, 5)
+        assert items.dtype == np.int32
+        assert scores.dtype in (np.float32, np.float64)
+        assert np.isfinite(scores).all()
+        assert (np.diff(scores, axis=1) <= 0).all()
+        assert all(len(set(row)) == 5 for row in items.tolist())
+        assert np.array_equal(items[0], items[2])
+        assert self.fitted().recommend()[0].shape == (44, 10)
+
+    def test_one_user_is_a_list_of_one(self) -> None:
+        """A single position gives one row."""
+        model = self.fitted()
+        assert np.array_equal(model.recommend(7, n=4)[0], model.recommend([7], n=4)[0])
+        assert model.recommend(7, n=4)[0].shape == (1, 4)
+        assert model.recommend([], n=4)[0].shape == (0, 4)
+
+    def test_ties_rank_by_ascending_item(self) -> None:
+        """Equal scores rank by item: all of them where the factors of all items are zero."""
+        model = self.fitted()
+        items, scores = model.recommend(n=21, exclude_seen=False)
+        tied = np.diff(scores, axis=1) == 0
+        assert (np.diff(items, axis=1)[tied] > 0).all()
+        model.right_factors_ = np.zeros_like(model.right_factors_)
+        assert np.array_equal(model.recommend([0], n=21, exclude_seen=False)[0][0], np.arange(21))
+
+    def test_scores_agree_with_each_other(self) -> None:
+        """``recommend``, ``score_users`` and ``score_pairs`` tell the same scores."""
+        model = self.fitted()
+        users = np.array([40, 2])
+        items, scores = model.recommend(users, n=21, exclude_seen=False)
+        table = model.score_users(users)
+        assert table.shape == (2, 21)
+        np.testing.assert_allclose(np.take_along_axis(table, items, axis=1), scores, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(
+            model.score_pairs(np.repeat(users, 21), items.ravel()), scores.ravel(), rtol=1e-5, atol=1e-5
+        )
+        np.testing.assert_allclose(model.score_users()[users], table, rtol=1e-5, atol=1e-5)
+        assert model.score_pairs(2, 5).shape == (1,)
+
+    # filters
+
+    def test_exclude_seen_hides_likes_and_dislikes(self) -> None:
+        """Whatever is stored of a user is hidden from him, and only if asked."""
+        matrix, _ = block_matrix()
+        matrix[0, 20] = matrix[43, 0] = -1
+        model = self.fitted(matrix)
+        unseen = [row.tolist() for row in map(np.flatnonzero, matrix == 0)]
+        items, _ = model.recommend(n=21)
+        assert [sorted(row[row >= 0].tolist()) for row in items] == unseen
+        items, _ = model.recommend(n=21, exclude_seen=False)
+        assert (np.sort(items, axis=1) == np.arange(21)).all()
+
+    def test_allow_and_block_as_arrays(self) -> None:
+        """Items that everybody may, or may not, be shown: positions or booleans."""
+        model = self.fitted()
+        chosen = np.array([20, 3, 9])
+        flags = np.isin(np.arange(21), chosen)
+        everything, _ = model.recommend(n=21, exclude_seen=False)
+        for allow in (chosen, flags, chosen.tolist()):
+            items, _ = model.recommend(n=3, exclude_seen=False, allow=allow)
+            assert np.array_equal(items, everything[flags[everything]].reshape(44, 3))
+        for block in (chosen, flags, chosen.tolist()):
+            items, _ = model.recommend(n=18, exclude_seen=False, block=block)
+            assert np.array_equal(items, everything[~flags[everything]].reshape(44, 18))
+        items, _ = model.recommend(n=2, exclude_seen=False, allow=chosen, block=[3])
+        assert (np.sort(items, axis=1) == [9, 20]).all()
+
+    def test_allow_and_block_as_masks(self) -> None:
+        """A sparse row of items for each user asked for."""
+        model = self.fitted()
+        users = np.array([5, 30, 5])
+        mask = np.zeros((3, 21))
+        mask[0, [1, 2]] = mask[1, [0, 20]] = mask[2, [7, 8]] = 1
+        for kind in (sp.csr_array, sp.coo_matrix):
+            items, _ = model.recommend(users, n=2, exclude_seen=False, allow=kind(mask))
+            assert np.sort(items, axis=1).tolist() == [[1, 2], [0, 20], [7, 8]]
+            items, _ = model.recommend(users, n=19, exclude_seen=False, block=kind(mask))
+            assert [set(range(21)) - set(row) for row in items.tolist()] == [{1, 2}, {0, 20}, {7, 8}]
+
+    def test_padding_only_where_items_run_out(self) -> None:
+        """−1 with −inf after the last item that remains, nowhere else."""
+        matrix, _ = block_matrix()
+        model = self.fitted(matrix)
+        left = np.sum(matrix == 0, axis=1)
+        items, scores = model.recommend(n=25)
+        padded = np.arange(25) >= left[:, None]
+        assert np.array_equal(items == -1, padded)
+        assert np.array_equal(np.isneginf(scores), padded)
+        items, scores = model.recommend([0], n=2, allow=[])
+        assert items.tolist() == [[-1, -1]]
+        assert np.isneginf(scores).all()
+
+    # users and items that were not in training
+
+    def test_training_rows_fold_in_to_themselves(self) -> None:
+        """A training row that comes again as a new user gets about the same scores and the same first item."""
+        matrix, held_out = block_matrix()
+        model = self.fitted(matrix)
+        trained, folded = model.score_users(), model.score_users(interactions=matrix)
+        assert np.abs(trained - folded).max() <= self.fold_in_tolerance * np.ptp(trained)
+        items, _ = model.recommend(interactions=sp.csr_array(matrix), n=1)
+        assert np.mean(items[:, 0] == held_out) >= self.quality_floor
+        assert model.fold_in_users(matrix).shape == model.left_factors_.shape
+
+    def test_new_users_are_understood(self) -> None:
+        """Three items of a group are enough to be recommended the rest of it, and what was given is hidden."""
+        rows = np.zeros((3, 21))
+        rows[0, [0, 1, 2]] = rows[1, [8, 9, 10]] = rows[2, [15, 16, 17]] = 1
+        items, scores = self.fitted().recommend(interactions=rows, n=3)
+        assert items.shape == (3, 3)
+        assert np.isfinite(scores).all()
+        assert not np.take_along_axis(rows, items.astype(np.int64), axis=1).any()
+        if self.personal:
+            assert group_of(items, side=1).tolist() == [[0] * 3, [1] * 3, [2] * 3]
+
+    def test_empty_rows_and_columns(self) -> None:
+        """Users without events and items never seen: finite answers, and the rest is as good as without them."""
+        matrix, held_out = block_matrix()
+        model = self.fitted(np.pad(matrix, ((1, 2), (0, 2))))
+        assert np.isfinite(model.score_users()).all()
+        items, _ = model.recommend(n=1)
+        assert np.mean(items[1:-2, 0] == held_out) >= self.quality_floor
+        first, last = model.score_users([0, 46])
+        np.testing.assert_allclose(first, last, rtol=1e-3, atol=1e-3)
+        assert np.isfinite(model.recommend(interactions=np.zeros((1, 23)), n=23)[1]).all()
+
+    # similarity
+
+    def test_similar_items(self) -> None:
+        """Cosines in [−1, 1], descending, without the item itself; the nearest are of its group."""
+        self._check_similar(self.fitted().similar_items, 21, side=1)
+
+    def test_similar_users(self) -> None:
+        """Cosines in [−1, 1], descending, without the user himself; the nearest are of his group."""
+        self._check_similar(self.fitted().similar_users, 44, side=0)
+
+    def _check_similar(self, similar: Any, size: int, side: int) -> None:
+        nearest, cosines = similar(np.arange(size), n=4)
+        assert nearest.shape == cosines.shape == (size, 4)
+        assert not (nearest == np.arange(size)[:, None]).any()
+        assert (np.abs(cosines) <= 1 + 1e-6).all()
+        assert (np.diff(cosines, axis=1) <= 0).all()
+        if self.personal:
+            assert (group_of(nearest, side) == group_of(np.arange(size), side)[:, None]).all()
+        everything, cosines = similar([1], n=size)
+        assert sorted(everything[0, :-1].tolist()) == [other for other in range(size) if other != 1]
+        assert everything[0, -1] == -1
+        assert np.isneginf(cosines[0, -1])
+
+    # scikit-learn's contract
+
+    def test_parameters_and_clone(self) -> None:
+        """``get_params`` gives what ``set_params`` takes; a clone has the parameters and nothing that was learnt."""
+        model = self.fitted()
+        parameters = model.get_params()
+        twin = clone(model)
+        assert repr(twin) == repr(model)
+        assert twin.get_params() == parameters
+        assert not [name for name in vars(twin) if name.endswith("_")]
+        assert type(model)().set_params(**parameters).get_params() == parameters
+        assert np.array_equal(twin.fit(block_matrix()[0]).score_users(), model.score_users())
+        with refused(ValueError, match="no_such_parameter"):
+            model.set_params(no_such_parameter=1)
+
+    def test_nothing_is_known_before_fit(self) -> None:
+        """No fitted attribute before ``fit``, and every question is refused."""
+        model = self.make_model()
+        assert not [name for name in vars(model) if name.endswith("_")]
+        matrix, _ = block_matrix()
+        questions = {
+            "recommend": ([0],), "score_users": ([0],), "score_pairs": ([0], [0]), "similar_items": ([0],),
+            "similar_users": ([0],), "fold_in_users": (matrix,), "fold_in_items": (matrix,), "explain": (0, 0),
+        }  # fmt: skip
+        for name, arguments in questions.items():
+            if hasattr(model, name):
+                with refused(NotFittedError, match="not fitted yet"):
+                    getattr(model, name)(*arguments)
+
+    def test_refit_forgets(self) -> None:
+        """A second ``fit`` gives what a fresh model gives, whatever the shape before."""
+        matrix, _ = block_matrix()
+        model = self.make_model().fit(np.eye(30)).fit(matrix)
+        assert np.array_equal(model.score_users(), self.fitted(matrix).score_users())
+        assert model.fit(matrix) is model
+
+    # same input, same bits
+
+    def test_same_seed_same_bits(self) -> None:
+        """Two models with the same parameters are equal to the last bit."""
+        assert np.array_equal(self.fitted().score_users(), self.fitted().score_users())
+
+    def test_one_and_two_threads_give_the_same_bits(self) -> None:
+        """The number of threads changes nothing, in training, scores, fold-in and retrieval."""
+        if not self.has("n_threads"):
+            return
+        matrix = np.vstack([block_matrix()[0]] * 12)  # several chunks of rows everywhere
+        one, two = (self.fitted(matrix, n_threads=threads) for threads in (1, 2))
+        assert np.array_equal(one.score_users(), two.score_users())
+        assert np.array_equal(one.score_users(interactions=matrix), two.score_users(interactions=matrix))
+        for mine, other in zip(one.recommend(n=5), two.recommend(n=5)):
+            assert np.array_equal(mine, other)
+
+    def test_float32_and_float64(self) -> None:
+        """Factors and scores have the type that was asked for, and say about the same."""
+        if not self.has("dtype"):
+            return
+        single, double = (self.fitted(dtype=dtype) for dtype in ("float32", "float64"))
+        for model, dtype in ((single, np.float32), (double, np.float64)):
+            assert {model.left_factors_.dtype, model.right_factors_.dtype} == {np.dtype(dtype)}
+            assert model.score_users([0]).dtype == model.recommend([0])[1].dtype == dtype
+        spread = np.ptp(double.score_users())
+        assert np.abs(single.score_users() - double.score_users()).max() <= 0.01 * spread
+
+    def test_any_matrix_gives_the_same_model(self) -> None:
+        """Every sparse format, dense arrays and lists, integers and booleans, unsorted and repeated entries."""
+        matrix, _ = block_matrix()
+        expected = self.fitted(matrix).score_users()
+        csr = sp.csr_array(matrix)
+        coo = csr.tocoo()
+        order = np.random.default_rng(0).permutation(coo.nnz)
+        halves = (np.tile(coo.data[order] / 2, 2), (np.tile(coo.row[order], 2), np.tile(coo.col[order], 2)))
+        wide = csr.copy()
+        wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+        same = [csr.asformat(name) for name in FORMATS] + [sp.csr_matrix(csr), sp.coo_array(halves, csr.shape), wide]
+        same += [matrix.astype(kind) for kind in (np.int8, bool, np.float32)] + [np.asfortranarray(matrix)]
+        same += [csr.astype(np.int64), matrix.astype(int).tolist()]
+        for variant in same:
+            assert np.array_equal(self.fitted(variant).score_users(), expected), repr(variant)[:60]
+
+    def test_interactions_belong_to_the_caller(self) -> None:
+        """``fit`` changes nothing in its input, and later changes of the input change nothing in the model."""
+        dense, _ = block_matrix()
+        for matrix in (sp.csr_array(dense.astype(np.float32)), sp.coo_array(dense), sp.csc_array(dense)):
+            before = matrix.copy()
+            model = self.fitted(matrix)
+            assert (matrix != before).nnz == 0
+            assert matrix.dtype == before.dtype
+            if not isinstance(matrix, sp.coo_array):
+                assert np.array_equal(matrix.indices, before.indices)
+            items, _ = model.recommend(n=21)
+            matrix.data[::2] = 0
+            matrix.eliminate_zeros()
+            assert np.array_equal(model.recommend(n=21)[0], items)
+
+    # what is refused
+
+    def test_unknown_users_and_items_are_refused(self) -> None:
+        """Positions out of range, of another type or shape, and numbers of items that make no sense."""
+        model = self.fitted()
+        for users in ([44], [-1], [0, 99]):
+            with refused(ValueError, match="unknown"):
+                model.recommend(users)
+        for other in ([0.5], ["anna"], [[0, 1]], [True]):
+            with refused(TypeError, match="integer positions"):
+                model.recommend(other)
+        with refused(ValueError, match="item 21 is unknown"):
+            model.score_pairs([0], [21])
+        with refused(ValueError, match="one length"):
+            model.score_pairs([0, 1], [0, 1, 2])
+        with refused(ValueError, match="item -1 is unknown"):
+            model.similar_items([-1])
+        with refused(ValueError, match="user 44 is unknown"):
+            model.similar_users([44])
+        with refused(ValueError, match="at least 1"):
+            model.recommend([0], n=0)
+        with refused(TypeError, match="integer"):
+            model.recommend([0], n=2.5)
+        with refused(ValueError, match="21"):
+            model.recommend([0], allow=[21])
+        with refused(ValueError, match="2 × 21"):
+            model.recommend([0, 1], block=sp.csr_array((3, 21)))
+        with refused(ValueError, match="not both"):
+            model.recommend([0], interactions=np.ones((1, 21)))
+
+    def test_bad_interactions_are_refused(self) -> None:
+        """In ``fit`` and for new users: shapes, types and values that cannot be meant; a failed fit keeps the model."""
+        matrix, _ = block_matrix()
+        model = self.fitted(matrix)
+        before = model.score_users()
+        zeros = sp.csr_array(matrix)
+        zeros.data[3] = 0
+        for ask in (model.fit, model.fold_in_users):
+            for bad in (np.nan, np.inf):
+                with refused(ValueError, match="NaN or infinite"):
+                    ask(np.where(np.arange(21) == 5, bad, matrix))
+            with refused(ValueError, match="eliminate_zeros"):
+                ask(zeros)
+            with refused(ValueError, match="two-dimensional"):
+                ask(matrix[0])
+            with refused(ValueError, match="is empty"):
+                ask(sp.csr_array((0, 21)))
+            with refused(TypeError, match="sparse matrix or a numeric 2-D array"):
+                ask([["anna", "bread"]])
+        with refused(ValueError, match="no positive entry"):
+            model.fit(-matrix)
+        with refused(ValueError, match=r"one column per training item \(21\)"):
+            model.recommend(interactions=matrix.T)
+        assert np.array_equal(model.score_users(), before)

@@ -1,0 +1,229 @@
+"""The objective written out over every pair in plain float64 numpy, and small problems of every kind to try it on.
+
+Nothing here uses the library's own formulas for weights, ridge, losses or Gram matrices.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from everypair.data.pairs import Pairs
+from everypair.problem.losses import Loss, get_loss
+from everypair.problem.negatives import Negatives
+from everypair.problem.objective import Objective
+from everypair.problem.ridge import Ridge
+
+COLUMNS = 5  # of the factors in every problem, bias columns included: each width is a kernel to compile
+
+PLAIN_LOSSES = {
+    "squared": (lambda y, s: 0.5 * (y - s) ** 2, lambda y, s: s - y, lambda y, s: np.ones_like(s)),
+    "logistic": (
+        lambda y, s: np.logaddexp(0, -y * s),
+        lambda y, s: -y * np.exp(-np.logaddexp(0, y * s)),
+        lambda y, s: y * y * np.exp(-np.logaddexp(0, y * s) - np.logaddexp(0, -y * s)),
+    ),
+    "squared_hinge": (
+        lambda y, s: 0.5 * np.maximum(0, 1 - y * s) ** 2,
+        lambda y, s: -y * np.maximum(0, 1 - y * s),
+        lambda y, s: y * y * (y * s < 1),
+    ),
+    "pseudo_huber": (
+        lambda y, s: np.hypot(1, y - s) - 1,
+        lambda y, s: (s - y) / np.hypot(1, y - s),
+        lambda y, s: np.hypot(1, y - s) ** -3,
+    ),
+}
+DISLIKE_TARGETS = {"squared": 0.0, "logistic": -1.0, "squared_hinge": -1.0, "pseudo_huber": -0.5}
+
+
+@cache
+def loss_named(name):
+    """Return a built-in loss, or ``"pseudo_huber"``, which is written the way a user writes one."""
+    if name != "pseudo_huber":
+        return get_loss(name)
+    return Loss(
+        name,
+        value=lambda y, s: math.sqrt(1.0 + (y - s) ** 2) - 1.0,
+        slope=lambda y, s: (s - y) / math.sqrt(1.0 + (y - s) ** 2),
+        curvature=lambda y, s: (1.0 + (y - s) ** 2) ** -1.5,
+        dislike_target=-0.5,
+        negative_value=0.0,
+    )
+
+
+class Case(NamedTuple):
+    """One kind of problem."""
+
+    loss: str = "logistic"
+    scheme: str = "constant"
+    value: str = "minus"
+    weights: str = "random"
+    targets: str = "default"
+    dislikes: str = "disliked"
+    biases: str = "unbiased"
+
+    def __str__(self):
+        return "-".join(self)
+
+
+SCHEMES = ("constant", "left_count", "right_rarity", "popular", "unpopular", "arrays")
+VALUES = ("zero", "minus", "low_rank")
+EVERY_CASE = [
+    Case(*choice)
+    for choice in product(
+        PLAIN_LOSSES,
+        SCHEMES,
+        VALUES,
+        ("unit", "random"),
+        ("default", "explicit"),
+        ("liked", "disliked"),
+        ("unbiased", "biased"),
+    )
+]
+
+
+@dataclass(frozen=True)
+class Dense:
+    """An m × n problem with one entry per pair in every matrix."""
+
+    loss: str
+    stored: np.ndarray
+    weights: np.ndarray
+    targets: np.ndarray
+    p: np.ndarray
+    q: np.ndarray
+    values: np.ndarray
+    ridge: tuple
+    biased: bool
+
+    def learnt(self, side):
+        """Columns of one side that are learnt: all but the constant one that carries the other side's bias."""
+        free = np.ones(COLUMNS, bool)
+        if self.biased:
+            free[COLUMNS - 1 - side] = False
+        return free
+
+    def value(self, left, right):
+        """F, summed pair by pair; any leading axes of the factors are kept."""
+        left, right = np.asarray(left, np.float64), np.asarray(right, np.float64)
+        scores = left @ np.swapaxes(right, -1, -2)
+        observed = self.weights * PLAIN_LOSSES[self.loss][0](self.targets, scores)
+        others = 0.5 * np.outer(self.p, self.q) * (self.values - scores) ** 2
+        ridge = [
+            0.5 * np.sum(lam[:, None] * factors[..., self.learnt(side)] ** 2, axis=(-2, -1))
+            for side, (lam, factors) in enumerate(zip(self.ridge, (left, right)))
+        ]
+        return np.where(self.stored, observed, others).sum(axis=(-2, -1)) + ridge[0] + ridge[1]
+
+
+class Problem(NamedTuple):
+    """A library objective, the same thing written out, and what both were made from."""
+
+    objective: Objective
+    dense: Dense
+    pairs: Pairs
+    signed: np.ndarray
+    ridge: Ridge
+    targets: sp.csr_array | None
+
+
+def build(
+    case, *, shape=(7, 6), seed=0, negative_weight=0.4, reg=(0.1, 0.3), exponent=0.5, dtype=np.float64, n_threads=1
+):
+    """Build a problem: row 0 is full, row 1 empty, row 2 and the last column hold dislikes only where there are any."""
+    rng = np.random.default_rng(seed)
+    m, n = shape
+    stored = rng.random(shape) < 0.45
+    stored[0], stored[1] = True, False
+    weights = np.where(stored, 1.0 if case.weights == "unit" else rng.lognormal(sigma=1, size=shape), 0.0)
+    sign = np.ones(shape)
+    if case.dislikes == "disliked":
+        sign[rng.random(shape) < 0.25] = -1
+        sign[2], sign[:, -1] = -1, -1
+    signed = sign * weights
+    targets = np.where(sign > 0, 1.0, DISLIKE_TARGETS[case.loss])
+    explicit = None
+    if case.targets == "explicit":
+        targets = rng.choice([-1.0, 0.0, 0.5, 1.0, 2.0], size=shape)
+        explicit = sp.csr_array((targets[stored], np.nonzero(stored)), shape=shape)
+        assert explicit.nnz == stored.sum()  # its zeros are stored
+    low_rank = rng.normal(size=(m, 2)), rng.normal(size=(n, 2)) * 0.5
+    value = {"zero": 0.0, "minus": -0.7, "low_rank": low_rank}[case.value]
+    scheme, p, q = _scheme(case.scheme, signed > 0, rng)
+    p, q = p / p.mean(), q * negative_weight / q.mean()
+
+    pairs = Pairs.from_matrix(sp.csr_array(signed), explicit, dtype)
+    negatives = Negatives.from_scheme(pairs, negative_weight, scheme, value)
+    ridge = Ridge.checked(reg, exponent)
+    biased = case.biases == "biased"
+    objective = Objective(
+        pairs,
+        loss_named(case.loss),
+        negatives,
+        ridge,
+        rank=COLUMNS - 2 * biased,
+        biases=biased,
+        dtype=dtype,
+        n_threads=n_threads,
+    )
+
+    def rounded(array):
+        return np.asarray(array).astype(dtype).astype(np.float64)
+
+    if exponent == "count":
+        lam = [reg[side] * np.maximum(1, (signed > 0).sum(axis=1 - side)) for side in (0, 1)]
+    else:
+        lam = [
+            reg[0] * (weights.sum(axis=1) + p * q.sum()) ** exponent,
+            reg[1] * (weights.sum(axis=0) + q * p.sum()) ** exponent,
+        ]
+    values = rounded(low_rank[0]) @ rounded(low_rank[1]).T if case.value == "low_rank" else np.full(shape, value)
+    dense = Dense(
+        loss=case.loss,
+        stored=stored,
+        weights=rounded(weights),
+        targets=rounded(targets),
+        p=rounded(p),
+        q=rounded(q),
+        values=rounded(values),
+        ridge=(rounded(lam[0]), rounded(lam[1])),
+        biased=biased,
+    )
+    return Problem(objective, dense, pairs, signed, ridge, explicit)
+
+
+def _scheme(name, positive, rng):
+    m, n = positive.shape
+    ones = np.ones(m), np.ones(n)
+    counts = positive.sum(axis=1), positive.sum(axis=0)
+    if name == "constant":
+        return "constant", *ones
+    if name == "left_count":
+        return "left-count", counts[0], ones[1]
+    if name == "right_rarity":
+        return "right-rarity", ones[0], m - counts[1]
+    if name == "popular":
+        return ("popularity", 0.5), ones[0], counts[1] ** 0.5
+    if name == "unpopular":
+        return ("popularity", -0.7), ones[0], np.maximum(counts[1], 1) ** -0.7
+    p, q = rng.uniform(0.1, 2, m), rng.uniform(0.1, 2, n)
+    p[3] = 0
+    return (p, q), p, q
+
+
+def start(dense, *, seed=1, scale=1.0, dtype=np.float64):
+    """Random factors, with constant columns where there are biases and no stored pair at the hinge's kink."""
+    rng = np.random.default_rng(seed)
+    while True:
+        left, right = (scale * 0.6 * rng.normal(size=(size, COLUMNS)) for size in dense.stored.shape)
+        if dense.biased:
+            left[:, -1] = 1
+            right[:, -2] = 1
+        from_kink = np.abs(1 - dense.targets * (left @ right.T))
+        if dense.loss != "squared_hinge" or from_kink[dense.stored].min() > 0.03:
+            return left.astype(dtype), right.astype(dtype)

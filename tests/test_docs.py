@@ -1,0 +1,86 @@
+"""README and docs: every python block runs, prints what the page says it prints, and every link leads somewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+MOST_README_LINES = 120
+
+
+class Block(NamedTuple):
+    line: int
+    code: str
+    output: str | None
+
+
+def python_blocks(text: str) -> list[Block]:
+    """The python blocks of a page; a text block directly below one is the output it must print."""
+    fences = list(FENCED.finditer(text))
+    blocks = []
+    for fence, below in zip(fences, [*fences[1:], None]):
+        if fence[1] != "python":
+            continue
+        follows = below is not None and below[1] == "text" and not text[fence.end() : below.start()].strip()
+        blocks.append(Block(text[: fence.start(2)].count("\n"), fence[2], below[2] if follows else None))
+    return blocks
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as the site makes them."""
+    titles = HEADING.findall(FENCED.sub("", text))
+    return {re.sub(r"[^\w\s-]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if python_blocks(page.read_text())], ids=lambda page: page.name
+)
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "page"}
+    for block in python_blocks(page.read_text()):
+        code = compile("\n" * block.line + block.code, str(page), "exec")
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, namespace)
+        if block.output is not None:
+            assert printed.getvalue().split() == block.output.split(), f"{page.name}, line {block.line}"
+
+
+def test_blocks_are_found():
+    blocks = python_blocks("a\n```python\nx = 1\n```\n\n```text\n1\n```\n\n```python\ny = 2\n```\nb\n```text\nz\n```\n")
+    assert blocks == [Block(2, "x = 1\n", "1\n"), Block(10, "y = 2\n", None)]
+    assert python_blocks((ROOT / "README.md").read_text())
+
+
+def test_readme_is_short_and_names_both_commands():
+    readme = (ROOT / "README.md").read_text()
+    assert len(readme.splitlines()) <= MOST_README_LINES
+    assert "`make demo`" in readme
+    assert "`make test`" in readme
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in LINK.findall(FENCED.sub("", page.read_text())):
+        if target.startswith("https://"):
+            continue
+        name, _, anchor = target.partition("#")
+        linked = page.parent / name if name else page
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked.read_text()), target
+
+
+def test_site_lists_every_page():
+    listed = re.findall(r"^  - .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(page.name for page in PAGES if page.parent.name == "docs")
