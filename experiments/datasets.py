@@ -50,7 +50,9 @@ def positives(name: str) -> Any:
         return at_least(load_debian().depends, 1)
     archive = read(name)
     if name == "ml100k":
-        ratings = sp.csr_matrix((archive["rating"].astype(np.float32), (archive["user"], archive["item"])), shape=tuple(archive["shape"]))
+        ratings = sp.csr_matrix(
+            (archive["rating"].astype(np.float32), (archive["user"], archive["item"])), shape=tuple(archive["shape"])
+        )
         return at_least(ratings, 4)
     if name == "ml1m":
         return at_least(sparse(archive, "pos_train") + sparse(archive, "pos_test"), 1)

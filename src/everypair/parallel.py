@@ -17,8 +17,8 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
+import threadpoolctl
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 Chunk = tuple[int, int]
 Result = TypeVar("Result")
@@ -65,8 +65,15 @@ def even_chunks(rows: int, size: int) -> list[Chunk]:
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _controller() -> Any:
+    return threadpoolctl.ThreadpoolController()
+
+
+def _take_control() -> None:
+    """Let this thread set OpenBLAS's limit, which newer threadpoolctl leaves to the first thread that ever did."""
+    release = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
 
 
 _blas_lock = threading.Lock()
@@ -76,10 +83,14 @@ _blas_limiter: Any = None
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Limit BLAS to one thread inside the block; nested and concurrent blocks share one limit."""
+    """Limit BLAS to one thread inside the block; nested and concurrent blocks share one limit.
+
+    The first to enter sets it, the last to leave lifts it, in whatever thread that is.
+    """
     global _blas_depth, _blas_limiter
     with _blas_lock:
         if _blas_depth == 0:
+            _take_control()
             _blas_limiter = _controller().limit(limits=1, user_api="blas")
         _blas_depth += 1
     try:
@@ -88,7 +99,9 @@ def single_threaded_blas() -> Iterator[None]:
         with _blas_lock:
             _blas_depth -= 1
             if _blas_depth == 0:
+                _take_control()
                 _blas_limiter.restore_original_limits()
+                _take_control()
                 _blas_limiter = None
 
 

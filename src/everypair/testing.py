@@ -95,10 +95,6 @@ class RecommenderContract:
         """Return a model fitted on ``interactions``, the block matrix by default."""
         return self.make_model(**params).fit(block_matrix()[0] if interactions is None else interactions)
 
-    def has(self, parameter: str) -> bool:
-        """Tell whether the model has that constructor parameter."""
-        return parameter in self.make_model().get_params()
-
     # what is recommended
 
     def test_held_out_items_come_first(self) -> None:
@@ -111,8 +107,7 @@ class RecommenderContract:
         """Two (users, n) arrays, distinct items by descending score, every user by default."""
         items, scores = self.fitted().recommend([3, 0, 3], n=5, exclude_seen=False)
         assert items.shape == scores.shape == (3, 5)
-        assert items.dtype == np.int32
-        assert scores.dtype in (np.float32, np.float64)
+        assert (items.dtype, scores.dtype.kind) == (np.int32, "f")
         assert np.isfinite(scores).all()
         assert (np.diff(scores, axis=1) <= 0).all()
         assert all(len(set(row)) == 5 for row in items.tolist())
@@ -132,7 +127,7 @@ class RecommenderContract:
         items, scores = model.recommend(n=21, exclude_seen=False)
         tied = np.diff(scores, axis=1) == 0
         assert (np.diff(items, axis=1)[tied] > 0).all()
-        model.right_factors_ = np.zeros_like(model.right_factors_)
+        model.right_factors_ = 0 * model.right_factors_
         assert np.array_equal(model.recommend([0], n=21, exclude_seen=False)[0][0], np.arange(21))
 
     def test_scores_agree_with_each_other(self) -> None:
@@ -199,8 +194,7 @@ class RecommenderContract:
         assert np.array_equal(items == -1, padded)
         assert np.array_equal(np.isneginf(scores), padded)
         items, scores = model.recommend([0], n=2, allow=[])
-        assert items.tolist() == [[-1, -1]]
-        assert np.isneginf(scores).all()
+        assert (items.tolist(), scores.tolist()) == ([[-1, -1]], [[-np.inf, -np.inf]])
 
     # users and items that were not in training
 
@@ -218,9 +212,8 @@ class RecommenderContract:
         """Three items of a group are enough to be recommended the rest of it, and what was given is hidden."""
         rows = np.zeros((3, 21))
         rows[0, [0, 1, 2]] = rows[1, [8, 9, 10]] = rows[2, [15, 16, 17]] = 1
-        items, scores = self.fitted().recommend(interactions=rows, n=3)
-        assert items.shape == (3, 3)
-        assert np.isfinite(scores).all()
+        items, _ = self.fitted().recommend(interactions=rows, n=3)
+        assert items.min() >= 0
         assert not np.take_along_axis(rows, items.astype(np.int64), axis=1).any()
         if self.personal:
             assert group_of(items, side=1).tolist() == [[0] * 3, [1] * 3, [2] * 3]
@@ -249,15 +242,14 @@ class RecommenderContract:
     def _check_similar(self, similar: Any, size: int, side: int) -> None:
         nearest, cosines = similar(np.arange(size), n=4)
         assert nearest.shape == cosines.shape == (size, 4)
-        assert not (nearest == np.arange(size)[:, None]).any()
+        assert (nearest != np.arange(size)[:, None]).all()
         assert (np.abs(cosines) <= 1 + 1e-6).all()
         assert (np.diff(cosines, axis=1) <= 0).all()
         if self.personal:
             assert (group_of(nearest, side) == group_of(np.arange(size), side)[:, None]).all()
         everything, cosines = similar([1], n=size)
         assert sorted(everything[0, :-1].tolist()) == [other for other in range(size) if other != 1]
-        assert everything[0, -1] == -1
-        assert np.isneginf(cosines[0, -1])
+        assert (everything[0, -1], cosines[0, -1]) == (-1, -np.inf)
 
     # scikit-learn's contract
 
@@ -303,7 +295,7 @@ class RecommenderContract:
 
     def test_one_and_two_threads_give_the_same_bits(self) -> None:
         """The number of threads changes nothing, in training, scores, fold-in and retrieval."""
-        if not self.has("n_threads"):
+        if "n_threads" not in self.make_model().get_params():
             return
         matrix = np.vstack([block_matrix()[0]] * 12)  # several chunks of rows everywhere
         one, two = (self.fitted(matrix, n_threads=threads) for threads in (1, 2))
@@ -314,7 +306,7 @@ class RecommenderContract:
 
     def test_float32_and_float64(self) -> None:
         """Factors and scores have the type that was asked for, and say about the same."""
-        if not self.has("dtype"):
+        if "dtype" not in self.make_model().get_params():
             return
         single, double = (self.fitted(dtype=dtype) for dtype in ("float32", "float64"))
         for model, dtype in ((single, np.float32), (double, np.float64)):
@@ -345,8 +337,7 @@ class RecommenderContract:
         for matrix in (sp.csr_array(dense.astype(np.float32)), sp.coo_array(dense), sp.csc_array(dense)):
             before = matrix.copy()
             model = self.fitted(matrix)
-            assert (matrix != before).nnz == 0
-            assert matrix.dtype == before.dtype
+            assert ((matrix != before).nnz, matrix.dtype) == (0, before.dtype)
             if not isinstance(matrix, sp.coo_array):
                 assert np.array_equal(matrix.indices, before.indices)
             items, _ = model.recommend(n=21)
@@ -389,8 +380,7 @@ class RecommenderContract:
         matrix, _ = block_matrix()
         model = self.fitted(matrix)
         before = model.score_users()
-        zeros = sp.csr_array(matrix)
-        zeros.data[3] = 0
+        zeros = sp.csr_array((np.zeros(1), ([0], [0])), shape=matrix.shape)
         for ask in (model.fit, model.fold_in_users):
             for bad in (np.nan, np.inf):
                 with refused(ValueError, match="NaN or infinite"):

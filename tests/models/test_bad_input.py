@@ -17,8 +17,8 @@ def no_work(monkeypatch):
     def work(*arguments, **options):
         raise AssertionError("work has begun before the input was refused")
 
-    monkeypatch.setattr("everypair.models.one_class.compile_first", work)
-    monkeypatch.setattr("everypair.models.one_class.run", work)
+    monkeypatch.setattr("everypair.models.factorization.compile_first", work)
+    monkeypatch.setattr("everypair.models.factorization.run", work)
 
 
 def with_value(value):
@@ -50,6 +50,7 @@ BAD_INTERACTIONS = {
     "one dimension": (MATRIX[0], ValueError, "two-dimensional .left entities × right entities., got 1-D"),
     "three dimensions": (MATRIX[None], ValueError, "two-dimensional"),
     "ids": ([["anna", "bread"]], TypeError, "read_events"),
+    "too large for float32": (MATRIX * 1e300, ValueError, "infinite values as float32"),
     "nothing": (None, TypeError, "sparse matrix or a numeric 2-D array, got NoneType"),
     "complex": (sp.csr_array(MATRIX * 1j), TypeError, "real numbers"),
 }
@@ -106,6 +107,8 @@ BAD_PARAMETERS = [
     ({"time_limit": float("nan")}, "time_limit must be a positive number of seconds"),
     ({"dtype": "int8"}, 'dtype must be "float32" or "float64"'),
     ({"n_threads": 0}, "n_threads must be a positive integer or None"),
+    ({"n_threads": "many"}, "n_threads must be a positive integer or None"),
+    ({"loss": ["squared"]}, "loss must be one of"),
     ({"loss": "cubic"}, "loss must be one of 'squared', 'logistic', 'squared_hinge' or a Loss"),
     ({"reg": -0.1}, r"reg must be a finite number ≥ 0 or a \(left, right\) pair"),
     ({"reg": float("inf")}, "reg must be a finite number"),
@@ -114,7 +117,7 @@ BAD_PARAMETERS = [
     ({"reg_exponent": "rows"}, 'or "count", got'),
     ({"negative_weight": -1.0}, "negative_weight must be a finite number ≥ 0"),
     ({"negative_weight": float("nan")}, "negative_weight must be a finite number ≥ 0"),
-    ({"negative_weight": "density"}, 'negative_weight must be a number ≥ 0 or "auto"'),
+    ({"negative_weight": "density"}, 'negative_weight must be a finite number ≥ 0 or "auto"'),
     ({"negative_value": "zero"}, r'negative_value must be a number, \(Ũ, Ṽ\) or "auto"'),
     ({"negative_value": float("inf")}, "negative_value must be finite"),
     ({"negative_value": (np.ones((44, 2)), np.ones((21, 3)))}, r"shapes \(44, r\) and \(21, r\)"),
@@ -138,6 +141,30 @@ def test_parameters(params, sentence):
     model = OneClassMF(**{"rank": 3, **params})  # scikit-learn's contract: the constructor checks nothing
     with pytest.raises(ValueError, match=sentence):
         model.fit(MATRIX)
+
+
+WRONG_TYPES = [
+    ({"reg": None}, "reg must be"),
+    ({"reg": "much"}, "reg must be"),
+    ({"reg_exponent": None}, "reg_exponent must be"),
+    ({"negative_weight": None}, "negative_weight must be"),
+    ({"negative_value": None}, "negative_value must be"),
+    ({"time_limit": "5"}, "time_limit must be"),
+    ({"random_state": "a seed"}, "random_state must be"),
+]
+
+
+@pytest.mark.usefixtures("no_work")
+@pytest.mark.parametrize(("params", "sentence"), WRONG_TYPES)
+def test_parameters_of_the_wrong_type(params, sentence):
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        OneClassMF(**{"rank": 3, **params}).fit(MATRIX)
+
+
+@pytest.mark.usefixtures("no_work")
+def test_callbacks():
+    with pytest.raises(TypeError, match="callbacks"):
+        OneClassMF(rank=3).fit(MATRIX, callbacks=["stop"])
 
 
 def test_unknown_positions_and_new_rows():

@@ -2,10 +2,8 @@
 
 import pytest
 
-pytest.register_assert_rewrite("everypair.testing")
-
-from everypair import OneClassMF, Popularity  # noqa: E402
-from everypair.testing import RecommenderContract, block_matrix, refused  # noqa: E402
+from everypair import OneClassMF, Popularity
+from everypair.testing import RecommenderContract, block_matrix, refused
 
 
 class OneClassContract(RecommenderContract):

@@ -47,7 +47,7 @@ def by_hand(model, matrix, user, item):
     p, q = model.negatives_.left[user], model.negatives_.right
     value = OWN[user] @ OTHER.T if isinstance(model.negative_value, tuple) else np.full(21, loss.negative_value)
     total = np.abs(matrix[user]).sum() + p * q.sum()
-    system = p * (learnt.T * q) @ learnt + model.reg * total**0.5 * np.eye(learnt.shape[1])
+    system = p * (learnt.T * q) @ learnt + model.reg_[0] * total**model.reg_exponent * np.eye(learnt.shape[1])
     without = np.linalg.solve(system, p * learnt.T @ (q * (value - fixed)))
     stored = np.flatnonzero(matrix[user])
     scores = right[stored] @ model.left_factors_[user]
@@ -135,3 +135,9 @@ def test_unknown_pairs_are_refused():
         model.explain("anna", 0)
     with pytest.raises(ValueError, match="positive number of contributions"):
         model.explain(0, 0, n=0)
+
+
+@pytest.mark.parametrize("pair", [([0, 1], 0), (0, [0, 1]), ([], 0)])
+def test_one_pair_at_a_time(pair):
+    with pytest.raises((ValueError, TypeError), match=r"one (user|item|pair)"):
+        fitted("logistic", {}, interactions()).explain(*pair)

@@ -31,7 +31,7 @@ def model(**params):
 
 
 def double(**params):
-    return model(**{"dtype": "float64", "max_iter": 6, **params})
+    return model(**{"dtype": "float64", "max_iter": 6, "reg": 0.3, "reg_exponent": 0.5, **params})
 
 
 def brute_force(fitted, matrix, p, q, value, ridge, targets=None):
@@ -225,7 +225,9 @@ def test_a_dislike_lowers_and_a_weight_raises_the_score(loss, biases):
     def score(weight):
         changed = matrix.copy()
         changed[0, held_out[0]] = weight
-        fitted = model(loss=loss, biases=biases, negative_weight=0.05).fit(changed)  # a dislike says more than silence
+        fitted = model(loss=loss, biases=biases, negative_weight=0.05, reg=0.3, reg_exponent=0.5).fit(
+            changed
+        )  # a dislike says more than silence
         return fitted.score_pairs(0, held_out[0])[0]
 
     scores = [score(weight) for weight in (-10.0, -1.0, 0.0, 1.0, 10.0)]
@@ -260,9 +262,9 @@ def test_negative_schemes_shape_the_weights_and_keep_their_mean(scheme):
     arrays = random.uniform(0, 2, 50), random.uniform(0, 2, 30)
     p, q = {
         "constant": (np.ones(50), np.ones(30)),
-        "left-count": (counts[0], np.ones(30)),
+        "left-count": (np.maximum(counts[0], 1), np.ones(30)),
         "right-rarity": (np.ones(50), 50 - counts[1]),
-        ("popularity", 0.5): (np.ones(50), counts[1] ** 0.5),
+        ("popularity", 0.5): (np.ones(50), np.maximum(counts[1], 1) ** 0.5),
         "arrays": arrays,
     }[scheme]
     p, q = p / p.mean(), 0.3 * q / q.mean()
@@ -298,12 +300,16 @@ def test_negatives_are_pulled_to_their_value():
 def test_auto_weight_is_a_multiple_of_the_density_of_positives(loss):
     matrix = tastes()
     auto = model(loss=loss).fit(matrix)
-    density = np.mean(matrix > 0)
-    assert 1 < auto.negative_weight_ / density < 20
+    liked = matrix > 0
+    density = liked.sum() / (liked.any(axis=1).sum() * liked.any(axis=0).sum())
+    assert 0 < auto.negative_weight_ <= 0.5
+    assert auto.negative_weight_ == pytest.approx(min(0.5, {"squared": 16}.get(loss, 4) * density))
     spelled_out = model(loss=loss, negative_weight=auto.negative_weight_).fit(matrix)
     assert np.array_equal(auto.right_factors_, spelled_out.right_factors_)
     wider = np.pad(matrix, ((0, 50), (0, 0)))
-    assert model(loss=loss).fit(wider).negative_weight_ == pytest.approx(auto.negative_weight_ / 2)
+    assert model(loss=loss).fit(wider).negative_weight_ == pytest.approx(
+        auto.negative_weight_
+    )  # empty rows do not count
 
 
 # ridge, biases, loss

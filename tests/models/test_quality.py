@@ -59,7 +59,14 @@ CASES = {
         {"ndcg@10": 25.3},
     ),
     "logistic": (
-        {"loss": "logistic", "negative_weight": 2**-4, "negative_value": -1.0, "reg": 0.3, "reg_exponent": 0.5, **SWEEPS},
+        {
+            "loss": "logistic",
+            "negative_weight": 2**-4,
+            "negative_value": -1.0,
+            "reg": 0.3,
+            "reg_exponent": 0.5,
+            **SWEEPS,
+        },
         {"ndcg@10": 25.6, "recall@20": 32.3},
     ),
     "defaults": ({}, {"ndcg@10": 25.2}),
@@ -78,7 +85,6 @@ def test_movies(movies, params, floors):
         for name in floors:
             measured[name].append(100 * quality[name])
     means = {name: round(float(np.mean(values)), 2) for name, values in measured.items()}
-    print(means)
     assert all(means[name] >= floor for name, floor in floors.items()), means
 
 

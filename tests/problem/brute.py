@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit
 
 from everypair.data.pairs import Pairs
 from everypair.problem.losses import Loss, get_loss
@@ -21,11 +22,11 @@ from everypair.problem.ridge import Ridge
 COLUMNS = 5  # of the factors in every problem, bias columns included: each width is a kernel to compile
 
 PLAIN_LOSSES = {
-    "squared": (lambda y, s: 0.5 * (y - s) ** 2, lambda y, s: s - y, lambda y, s: np.ones_like(s)),
+    "squared": (lambda y, s: 0.5 * (y - s) ** 2, lambda y, s: s - y, lambda y, s: np.ones(np.broadcast(y, s).shape)),
     "logistic": (
         lambda y, s: np.logaddexp(0, -y * s),
-        lambda y, s: -y * np.exp(-np.logaddexp(0, y * s)),
-        lambda y, s: y * y * np.exp(-np.logaddexp(0, y * s) - np.logaddexp(0, -y * s)),
+        lambda y, s: -y * expit(-y * s),
+        lambda y, s: y * y * expit(y * s) * expit(-y * s),
     ),
     "squared_hinge": (
         lambda y, s: 0.5 * np.maximum(0, 1 - y * s) ** 2,
@@ -133,9 +134,21 @@ class Problem(NamedTuple):
 
 
 def build(
-    case, *, shape=(7, 6), seed=0, negative_weight=0.4, reg=(0.1, 0.3), exponent=0.5, dtype=np.float64, n_threads=1
+    case,
+    *,
+    shape=(7, 6),
+    seed=0,
+    negative_weight=0.4,
+    reg=(0.1, 0.3),
+    exponent=0.5,
+    dtype=np.float64,
+    n_threads=1,
+    loss=None,
 ):
-    """Build a problem: row 0 is full, row 1 empty, row 2 and the last column hold dislikes only where there are any."""
+    """Build a problem: row 0 is full, row 1 empty, row 2 and the last column hold dislikes only where there are any.
+
+    ``loss`` replaces the library's loss, not the one written out.
+    """
     rng = np.random.default_rng(seed)
     m, n = shape
     stored = rng.random(shape) < 0.45
@@ -163,7 +176,7 @@ def build(
     biased = case.biases == "biased"
     objective = Objective(
         pairs,
-        loss_named(case.loss),
+        loss or loss_named(case.loss),
         negatives,
         ridge,
         rank=COLUMNS - 2 * biased,

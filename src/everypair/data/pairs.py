@@ -215,6 +215,6 @@ def _both_orientations(matrix: Any) -> dict[str, Any]:
     position = np.int32 if matrix.nnz <= np.iinfo(np.int32).max else np.int64
     order = sp.csr_array((np.arange(matrix.nnz, dtype=position), matrix.indices, matrix.indptr), matrix.shape).tocsc()
     weights = np.abs(matrix.data)
-    rows = Compressed(matrix.indptr.astype(np.int64), matrix.indices.astype(index, copy=False), weights)
+    rows = Compressed(matrix.indptr.astype(np.int64), matrix.indices.astype(index), weights)
     columns = Compressed(order.indptr.astype(np.int64), order.indices.astype(index, copy=False), weights[order.data])
     return {"rows": rows, "columns": columns, "order": order.data}

@@ -157,7 +157,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                     bend = 0.0
                     for l in range(K):
                         bend += image[l] * direction[l]
-                    if not bend > rounding * spread:  # rounding left no curvature: the preconditioned gradient is the step
+                    if not bend > rounding * spread:  # no curvature left: the preconditioned gradient is the step
                         if cg == 0:
                             for l in range(K):
                                 step[l] = direction[l]

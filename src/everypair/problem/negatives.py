@@ -4,10 +4,13 @@ p has mean 1 and q has mean ``negative_weight``, so that the mean of p_i q_j ove
 whatever the scheme:
 
     "constant"         p_i = 1                q_j = w
-    "left-count"       p_i ∝ |Ω_i⁺|           q_j = w          active users vouch more for what they left out
+    "left-count"       p_i ∝ max(1, |Ω_i⁺|)   q_j = w          active users vouch more for what they left out
     "right-rarity"     p_i = 1                q_j ∝ m − |Ω_j⁺|  popular items are less likely to be negative
-    ("popularity", β)  p_i = 1                q_j ∝ |Ω_j⁺|^β   popular items were more likely to be seen
+    ("popularity", β)  p_i = 1                q_j ∝ max(1, |Ω_j⁺|)^β   popular items were more likely to be seen
     (p, q)             the given arrays, rescaled
+
+An entity without positives counts as if it had one: without any weight its score would be 0, above everybody's
+negatives.
 """
 
 from __future__ import annotations
@@ -104,7 +107,7 @@ def _is_arrays(scheme: Scheme) -> bool:
 
 def _left_shape(scheme: Scheme, counts: NDArray[Any]) -> NDArray[np.float64]:
     if scheme == "left-count":
-        return counts.astype(np.float64)
+        return np.maximum(counts, 1).astype(np.float64)
     return np.ones(len(counts))
 
 
@@ -112,10 +115,7 @@ def _right_shape(scheme: Scheme, counts: NDArray[Any], n_left: int) -> NDArray[n
     if scheme == "right-rarity":
         return np.maximum(n_left - counts, 0).astype(np.float64)
     if not isinstance(scheme, str) and scheme[0] == "popularity":
-        exponent = float(scheme[1])
-        # a column never seen counts as seen once where its weight would be infinite
-        base = np.maximum(counts, 1) if exponent < 0 else counts
-        return np.asarray(base.astype(np.float64) ** exponent)
+        return np.asarray(np.maximum(counts, 1).astype(np.float64) ** float(scheme[1]))
     return np.ones(len(counts))
 
 

@@ -1,0 +1,153 @@
+"""Exact Newton steps on blocks of a row's coordinates, in the eigenbasis of the other side's Gram matrix.
+
+Row i has the objective of :mod:`everypair.kernels.rows`. For one block B of its coordinates after the other,
+
+    (Σ_Ω τ_j v_B v_Bᵀ + D_B) step = −(Σ_Ω r_j v_B + D_B u_B − p_i b_B),     D = diag(p_i Σ + λ_i)
+
+is solved by Cholesky's factorization, at O(|Ω_i| |B|² + |B|³) a block, and the step is cut until the row's objective
+does not rise. One block of all coordinates is alternating least squares (for the squared loss: the exact optimum);
+smaller blocks are a subspace method that costs O(|Ω_i| k |B|) a sweep and serves every loss.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from everypair.kernels.indexed import FAST, INLINED, dots
+from everypair.kernels.rows import ARMIJO, MAX_HALVINGS, VALUE_ROUNDING, CustomLoss, Kernel
+from everypair.kernels.terms import row_terms, row_value
+
+PIVOT_FLOOR = 1e-12  # of the largest diagonal entry: below it a direction counts as without curvature and stays
+
+
+@njit(**INLINED)
+def solve_spd(size: Any, matrix: Any, vector: Any, largest: Any) -> None:
+    """Overwrite ``vector`` by matrix⁻¹ vector and the lower triangle of ``matrix`` by its Cholesky factor."""
+    for l in range(size):
+        for a in range(l):
+            factor = matrix[l, a]
+            for e in range(a):
+                factor -= matrix[l, e] * matrix[a, e]
+            matrix[l, a] = factor * matrix[a, a]
+        pivot = matrix[l, l]
+        for e in range(l):
+            pivot -= matrix[l, e] * matrix[l, e]
+        matrix[l, l] = 1.0 / np.sqrt(pivot) if pivot > PIVOT_FLOOR * largest else 0.0
+    for l in range(size):
+        total = vector[l]
+        for e in range(l):
+            total -= matrix[l, e] * vector[e]
+        vector[l] = total * matrix[l, l]
+    for l in range(size - 1, -1, -1):
+        total = vector[l]
+        for e in range(l + 1, size):
+            total -= matrix[e, l] * vector[e]
+        vector[l] = total * matrix[l, l]
+
+
+@cache
+def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: CustomLoss | None = None) -> Kernel:
+    """Return the kernel for blocks of at most ``block`` coordinates, with the arguments of ``row_solver``'s.
+
+    Its ``newton_steps`` are sweeps over all blocks; it has no use for ``cg_steps`` and ``cg_tol``.
+    """
+    K = rank
+    B = min(block, rank)
+
+    @njit(nogil=True, error_model="numpy", fastmath=FAST, cache=custom is None)
+    def solve_rows(  # type: ignore[no-untyped-def]
+        start, stop, indptr, indices, c, y, z, V, q, p, lam, sigma, free, b, U, values,
+        newton_steps, cg_steps, newton_tol, cg_tol, rounding, scratch,
+    ):  # fmt: skip
+        score, delta, slope, curve, weight = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
+        matrix = np.empty((B, B), np.float64)
+        step = np.empty(B, np.float64)
+        accumulated = np.empty((B, B), V.dtype)
+        pulled = np.empty(B, V.dtype)
+        u = np.empty(K, V.dtype)
+        for i in range(start, stop):
+            first = indptr[i]
+            d = indptr[i + 1] - first
+            bi = i - start if imputed else 0
+            for l in range(K):
+                u[l] = U[i - start, l]
+            for t in range(d):
+                weight[t] = p[i] * q[indices[first + t]]
+            dots(K, V, indices, first, d, u, score)
+            value = 0.0
+            first_norm = 0.0
+            for sweep in range(newton_steps):
+                norm = 0.0
+                for begin in range(0, K, B):
+                    size = min(B, K - begin)
+                    value = row_terms(loss_code, custom, imputed, first, d, c, y, z, weight, score, slope, curve)
+                    for l in range(size):
+                        pulled[l] = 0.0
+                        for e in range(size):
+                            accumulated[l, e] = 0.0
+                    for t in range(d):
+                        j = np.uint64(indices[first + t])
+                        r, tau = slope[t], curve[t]
+                        for l in range(size):
+                            pulled[l] += r * V[j, begin + l]
+                            scaled = tau * V[j, begin + l]
+                            for e in range(size):
+                                accumulated[l, e] += scaled * V[j, begin + e]
+                    largest = 0.0
+                    linear = 0.0
+                    for l in range(size):
+                        for e in range(l):
+                            matrix[l, e] = accumulated[l, e] * free[begin + l] * free[begin + e]
+                        diagonal = np.float64(p[i]) * sigma[begin + l] + lam[i]
+                        slant = diagonal * u[begin + l] - np.float64(p[i]) * b[bi, begin + l]
+                        matrix[l, l] = accumulated[l, l] + diagonal if free[begin + l] > 0 else 1.0
+                        step[l] = -(pulled[l] + slant) * free[begin + l]
+                        largest = max(largest, matrix[l, l])
+                    descent = 0.0
+                    for l in range(size):
+                        pulled[l] = -step[l]
+                    solve_spd(size, matrix, step, largest)
+                    linear = 0.0
+                    square = 0.0
+                    for l in range(size):
+                        diagonal = np.float64(p[i]) * sigma[begin + l] + lam[i]
+                        descent += pulled[l] * step[l]
+                        linear += (diagonal * u[begin + l] - np.float64(p[i]) * b[bi, begin + l]) * step[l]
+                        square += diagonal * step[l] * step[l]
+                    norm -= descent
+                    if not descent < 0.0:
+                        continue
+                    for t in range(d):
+                        j = np.uint64(indices[first + t])
+                        moved = 0.0
+                        for l in range(size):
+                            moved += V[j, begin + l] * step[l]
+                        delta[t] = moved
+                    length = 1.0
+                    for _ in range(MAX_HALVINGS):
+                        new_value = row_value(
+                            loss_code, custom, imputed, first, d, c, y, z, weight, score, delta, length
+                        )
+                        change = new_value - value + length * linear + 0.5 * length * length * square
+                        margin = VALUE_ROUNDING * abs(value) + rounding * length * (abs(linear) + square)
+                        if change <= ARMIJO * length * descent + margin:
+                            value = new_value
+                            for l in range(size):
+                                u[begin + l] += length * step[l]
+                            for t in range(d):
+                                score[t] += length * delta[t]
+                            break
+                        length *= 0.5
+                if sweep == 0:
+                    first_norm = norm
+                if not norm > newton_tol * newton_tol * first_norm:
+                    break
+            for l in range(K):
+                U[i - start, l] = u[l]
+            values[i - start] = value
+
+    return solve_rows

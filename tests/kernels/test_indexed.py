@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+
+from everypair.kernels.indexed import accumulate, dots, normal_product
+
+COUNTS = [0, 1, 2, 3, 4, 5, 7, 8, 11, 16, 33]
+FIRST = 6
+TOLERANCE = {np.float32: 1e-5, np.float64: 1e-13}
+
+
+def dots_twin(V, chosen, vector):
+    return V[chosen] @ vector
+
+
+def accumulate_twin(V, chosen, coefficients, total):
+    return total + coefficients @ V[chosen]
+
+
+def normal_product_twin(V, chosen, curve, vector, total):
+    product = V[chosen] @ vector
+    return product, total + (curve * product) @ V[chosen]
+
+
+@pytest.fixture(params=[(dtype, index) for dtype in (np.float32, np.float64) for index in (np.int32, np.int64)])
+def kinds(request):
+    return request.param
+
+
+@pytest.fixture(params=COUNTS)
+def rows(request, kinds):
+    """Random rows among 20, starting at ``FIRST`` of the indices, with the vectors to multiply them with."""
+    dtype, index = kinds
+    count = request.param
+    rng = np.random.default_rng(count)
+    indices = rng.integers(0, 20, FIRST + count + 3).astype(index)
+    return {
+        "V": rng.normal(size=(20, 5)).astype(dtype),
+        "indices": indices,
+        "chosen": indices[FIRST : FIRST + count],
+        "count": count,
+        "per_pair": rng.normal(size=count + 2).astype(dtype),
+        "vector": rng.normal(size=5).astype(dtype),
+        "total": rng.normal(size=5).astype(dtype),
+        "tolerance": TOLERANCE[dtype],
+    }
+
+
+def wide(array):
+    return array.astype(np.float64)
+
+
+@pytest.mark.parametrize("rank", [3, 5])
+def test_dots(rows, rank):
+    out = np.full(rows["count"] + 2, 77, rows["V"].dtype)
+    dots(rank, rows["V"], rows["indices"], FIRST, rows["count"], rows["vector"], out)
+    expected = dots_twin(wide(rows["V"])[:, :rank], rows["chosen"], wide(rows["vector"])[:rank])
+    np.testing.assert_allclose(out[: rows["count"]], expected, rtol=rows["tolerance"], atol=rows["tolerance"])
+    assert (out[rows["count"] :] == 77).all()
+
+
+@pytest.mark.parametrize("rank", [3, 5])
+def test_accumulate(rows, rank):
+    total = rows["total"].copy()
+    accumulate(rank, rows["V"], rows["indices"], FIRST, rows["count"], rows["per_pair"], total)
+    coefficients = wide(rows["per_pair"])[: rows["count"]]
+    expected = accumulate_twin(wide(rows["V"]), rows["chosen"], coefficients, wide(rows["total"]))
+    np.testing.assert_allclose(total[:rank], expected[:rank], rtol=rows["tolerance"], atol=rows["tolerance"])
+    assert np.array_equal(total[rank:], rows["total"][rank:])
+
+
+@pytest.mark.parametrize("rank", [3, 5])
+def test_normal_product(rows, rank):
+    count, total = rows["count"], rows["total"].copy()
+    product = np.full(count + 2, 77, rows["V"].dtype)
+    normal_product(rank, rows["V"], rows["indices"], FIRST, count, rows["per_pair"], rows["vector"], product, total)
+    expected_product, expected_total = normal_product_twin(
+        wide(rows["V"])[:, :rank],
+        rows["chosen"],
+        wide(rows["per_pair"])[:count],
+        wide(rows["vector"])[:rank],
+        wide(rows["total"])[:rank],
+    )
+    np.testing.assert_allclose(product[:count], expected_product, rtol=rows["tolerance"], atol=rows["tolerance"])
+    np.testing.assert_allclose(total[:rank], expected_total, rtol=10 * rows["tolerance"], atol=10 * rows["tolerance"])
+    assert (product[count:] == 77).all()
+    assert np.array_equal(total[rank:], rows["total"][rank:])
