@@ -49,7 +49,11 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", default=RECOMMENDATION)
     parser.add_argument("--loss", default="logistic")
     parser.add_argument("--rank", type=int, default=64)
-    parser.add_argument("--exponents", type=float, nargs="+", default=list(REGS))
+    parser.add_argument(
+        "--exponents", type=float, nargs="*", default=list(REGS), help="none: measure the defaults only"
+    )
+    parser.add_argument("--multiples", type=float, nargs="+", help="of the density, instead of the grid's own")
+    parser.add_argument("--regs", type=float, nargs="+", help="instead of the grid's own")
     options = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
     for name in options.data:
@@ -59,7 +63,9 @@ def main() -> None:
         grid = [
             (multiple, exponent, reg)
             for exponent in options.exponents
-            for multiple, reg in itertools.product(MULTIPLES[options.loss], REGS[exponent])
+            for multiple, reg in itertools.product(
+                options.multiples or MULTIPLES[options.loss], options.regs or REGS[exponent]
+            )
         ]
         path = RESULTS / f"{options.loss}_{name}.json"
         points = json.loads(path.read_text())["points"] if path.exists() else []
@@ -70,7 +76,7 @@ def main() -> None:
         for multiple, exponent, reg in (point for point in grid if point not in known):
             value = quality(data, {**base, "negative_weight": multiple * density, "reg_exponent": exponent, "reg": reg})
             points.append({"multiple": multiple, "exponent": exponent, "reg": reg, "ndcg@10": value})
-        best = max(points, key=lambda point: point["ndcg@10"])
+        best = max(points, key=lambda point: point["ndcg@10"], default=None)
         print(f"{name:18s} density {density:.5f}  default {100 * default:.2f}  best {best}  "
               f"{time.perf_counter() - start:.0f} s", flush=True)  # fmt: skip
         record = {"data": name, "loss": options.loss, "rank": options.rank, "splits": len(data), "shape": train.shape,

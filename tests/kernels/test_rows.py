@@ -43,15 +43,16 @@ def solve(loss, imputed, rows, newton, cg, newton_tol=0.0, cg_tol=0.0, chunks=((
     chosen = loss_named(loss)
     kernel = row_solver(rows["V"].shape[1], chosen.code, imputed, chosen.custom)
     dtype = rows["V"].dtype
-    U, values = rows["U"].copy(), np.full(M, 77.0)
+    U, values, moved = rows["U"].copy(), np.full(M, 77.0), np.empty(M, bool)
     for start, stop in chunks:
         block = U[start:stop].copy()
         pulls = rows["b"][start:stop] if imputed else rows["b"]
         kernel(
             start, stop, rows["indptr"], rows["indices"], rows["c"], rows["y"], rows["z"], rows["V"], rows["q"],
-            rows["p"], rows["lam"], rows["sigma"], rows["free"], pulls, block, values[start:stop], newton, cg,
-            newton_tol, cg_tol, float(np.finfo(dtype).eps), np.empty((6, N), dtype),
+            rows["p"], rows["lam"], rows["sigma"], rows["free"], pulls, block, values[start:stop],
+            moved[start:stop], newton, cg, newton_tol, cg_tol, float(np.finfo(dtype).eps), np.empty((6, N), dtype),
         )  # fmt: skip
+        assert np.array_equal(block[~moved[start:stop]], U[start:stop][~moved[start:stop]])
         U[start:stop] = block
     return U, values
 

@@ -303,7 +303,7 @@ def test_auto_weight_is_a_multiple_of_the_density_of_positives(loss):
     liked = matrix > 0
     density = liked.sum() / (liked.any(axis=1).sum() * liked.any(axis=0).sum())
     assert 0 < auto.negative_weight_ <= 0.5
-    assert auto.negative_weight_ == pytest.approx(min(0.5, {"squared": 16}.get(loss, 4) * density))
+    assert auto.negative_weight_ == pytest.approx(min(0.5, {"squared": 32}.get(loss, 4) * density))
     spelled_out = model(loss=loss, negative_weight=auto.negative_weight_).fit(matrix)
     assert np.array_equal(auto.right_factors_, spelled_out.right_factors_)
     wider = np.pad(matrix, ((0, 50), (0, 0)))

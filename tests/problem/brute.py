@@ -213,17 +213,17 @@ def build(
 def _scheme(name, positive, rng):
     m, n = positive.shape
     ones = np.ones(m), np.ones(n)
-    counts = positive.sum(axis=1), positive.sum(axis=0)
+    counts = np.maximum(1, positive.sum(axis=1)), np.maximum(1, positive.sum(axis=0))
     if name == "constant":
         return "constant", *ones
     if name == "left_count":
-        return "left-count", counts[0], ones[1]
+        return "left-count", np.maximum(counts[0], 1), ones[1]
     if name == "right_rarity":
-        return "right-rarity", ones[0], m - counts[1]
+        return "right-rarity", ones[0], m - positive.sum(axis=0)
     if name == "popular":
-        return ("popularity", 0.5), ones[0], counts[1] ** 0.5
+        return ("popularity", 0.5), ones[0], np.maximum(counts[1], 1) ** 0.5
     if name == "unpopular":
-        return ("popularity", -0.7), ones[0], np.maximum(counts[1], 1) ** -0.7
+        return ("popularity", -0.7), ones[0], counts[1] ** -0.7
     p, q = rng.uniform(0.1, 2, m), rng.uniform(0.1, 2, n)
     p[3] = 0
     return (p, q), p, q
@@ -238,5 +238,6 @@ def start(dense, *, seed=1, scale=1.0, dtype=np.float64):
             left[:, -1] = 1
             right[:, -2] = 1
         from_kink = np.abs(1 - dense.targets * (left @ right.T))
-        if dense.loss != "squared_hinge" or from_kink[dense.stored].min() > 0.03:
+        many = dense.stored.sum() > 1000  # too many pairs to keep all of them clear; only their bits are compared
+        if dense.loss != "squared_hinge" or many or from_kink[dense.stored].min() > 0.03:
             return left.astype(dtype), right.astype(dtype)

@@ -51,7 +51,7 @@ def plain_step(problem, side, left, right, steps):
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("scheme", ["constant", "popular", "arrays"])
 @pytest.mark.parametrize("loss", PLAIN_LOSSES)
-@pytest.mark.parametrize("steps", [RowSteps(), RowSteps(newton=3, cg=4)], ids=["one", "three"])
+@pytest.mark.parametrize("steps", [RowSteps(), RowSteps(newton=2, cg=3)], ids=["one", "two"])
 def test_eigenbasis_step_is_the_plain_step(loss, scheme, value, biases, steps):
     problem = build(Case(loss=loss, scheme=scheme, value=value, biases=biases), shape=(12, 9))
     factors = start(problem.dense)
@@ -78,7 +78,8 @@ def test_squared_optimum_is_the_solution_of_the_normal_equations(scheme, value, 
             fixed = other[:, ~learnt].sum(axis=1)  # the constant column times the other side's bias
             free = other[:, learnt]
             matrix = (free.T * weight[i]) @ free + lam[i] * np.eye(learnt.sum())
-            expected = np.linalg.solve(matrix, free.T @ (weight[i] * (target[i] - fixed)))
+            pull = free.T @ (weight[i] * (target[i] - fixed))
+            expected = np.linalg.solve(matrix, pull) if matrix.any() else 0 * pull  # nothing at stake: the origin
             np.testing.assert_allclose(after[side][i, learnt], expected, rtol=1e-8, atol=1e-9)
 
 
@@ -167,7 +168,7 @@ def test_returned_sum_completes_to_the_objective(loss, dtype, scale):
         *factors, stored = step(problem, side, *factors, RowSteps())
         grams = objective.sides[1].gram_of(factors[0]), objective.sides[0].gram_of(factors[1])
         value = objective.value(*factors)
-        tolerance = 1e-12 if dtype == np.float64 else 1e-4
+        tolerance = 1e-12 if dtype == np.float64 else 1e-5 * scale**0.5
         assert objective.assemble(stored, *factors, *grams) == pytest.approx(value, rel=tolerance)
 
 

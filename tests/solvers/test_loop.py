@@ -1,6 +1,7 @@
 import math
 import time
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -229,7 +230,7 @@ def test_the_real_solver_converges_and_is_deterministic(loss):
     objectives = [entry["objective"] for entry in one.history]
     assert one.status is two.status is Status.CONVERGED
     assert objectives == [entry["objective"] for entry in two.history]
-    assert all(later <= earlier * (1 + 1e-6) for earlier, later in zip(objectives, objectives[1:]))
+    assert all(later <= earlier * (1 + 1e-6) for earlier, later in pairwise(objectives))
     assert one.state.objective == objectives[-1]
     assert np.array_equal(one.state.left, two.state.left)
     assert problem.dense.value(one.state.left, one.state.right) == pytest.approx(objectives[-1], rel=1e-5)

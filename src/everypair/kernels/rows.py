@@ -51,7 +51,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
 
     @njit(nogil=True, error_model="numpy", fastmath=FAST, cache=custom is None)
     def solve_rows(  # type: ignore[no-untyped-def]
-        start,  # rows [start, stop) of indptr; U and values hold just these rows
+        start,  # rows [start, stop) of indptr; U, values and moved hold just these rows
         stop,
         indptr,
         indices,
@@ -67,6 +67,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
         b,
         U,  # this side, rotated, updated in place
         values,  # out: Σ_Ω [c ℓ − ½ w (z − s)²] of each row at its new u
+        moved,  # out: whether u is new
         newton_steps,
         cg_steps,
         newton_tol,
@@ -107,12 +108,14 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                     elif free[l] > 0 and 0.5 * diagonal[l] * u[l] * u[l] >= pull * u[l]:
                         U[i - start, l] = 0.0
                 values[i - start] = 0.0
+                moved[i - start] = True
                 continue
             for l in range(K):
                 inverse[l] = free[l] / max(diagonal[l], FLOOR * largest) if largest > 0 else free[l]
             for t in range(d):
                 weight[t] = p[i] * q[indices[first + t]]
             dots(K, V, indices, first, d, u, score)
+            moved[i - start] = False
             first_norm = 0.0
             value = 0.0
             for newton in range(newton_steps):
@@ -182,13 +185,19 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                 linear = 0.0
                 square = 0.0
                 doubt = 0.0
+                u_norm = 0.0
+                step_norm = 0.0
                 for l in range(K):
                     rise = (diagonal[l] * u[l] - p[i] * b[bi, l]) * step[l]
                     descent += gradient[l] * step[l]
                     linear += rise
                     doubt += abs(rise)
                     square += diagonal[l] * step[l] * step[l]
-                square_doubt = square
+                    u_norm += u[l] * u[l]
+                    step_norm += step[l] * step[l]
+                # V is rotated up to rounding, so the all-pairs term is diagonal up to rounding · its largest entry
+                doubt += largest * np.sqrt(u_norm * step_norm)
+                square_doubt = square + largest * step_norm
                 for t in range(d):
                     doubt += abs(slope[t] * delta[t])
                     square_doubt += weight[t] * delta[t] * delta[t]
@@ -216,6 +225,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                 if not accepted:
                     break
                 value = new_value
+                moved[i - start] = True
                 for l in range(K):
                     u[l] += length * step[l]
                 for t in range(d):

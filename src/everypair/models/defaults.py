@@ -16,12 +16,12 @@ from everypair.data.pairs import Pairs
 from everypair.models.parameters import is_number
 from everypair.problem.losses import Loss
 
-MOST = {"squared": 16.0}  # the largest multiple of the density, by loss
+MOST = {"squared": 32.0}  # the largest multiple of the density, by loss
 MOST_OTHERS = 4.0
 FEWEST = 0.25  # the smallest multiple, as a share of the largest
 DENSE = 0.005  # density from which the largest multiple holds
 MOST_WEIGHT = 0.5  # a negative never weighs more than half a positive
-REG = {"squared": 0.02}  # ridge constant of a small problem, by loss
+REG = {"squared": 0.06}  # ridge constant of a small problem, by loss
 REG_OTHERS = 0.075
 SMALL = 4000  # entities up to which the ridge constant holds
 

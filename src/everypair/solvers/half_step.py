@@ -64,6 +64,7 @@ def half_step(
     sigma, mask = sigma.astype(dtype), free.astype(dtype)
     new = np.empty_like(this)
     values = np.empty(problem.n_rows)
+    moved = np.empty(problem.n_rows, bool)
 
     def work(chunk: Chunk, worker: int) -> None:
         rows = slice(*chunk)
@@ -72,9 +73,11 @@ def half_step(
         kernel(
             *chunk, problem.indptr, problem.indices, problem.weights, problem.targets, problem.values, rotated,
             problem.other_weights, problem.own_weights, problem.ridge, sigma, mask, pulls, block, values[rows],
-            steps.newton, steps.cg, steps.newton_tol, steps.cg_tol, rounding, scratch[worker],
+            moved[rows], steps.newton, steps.cg, steps.newton_tol, steps.cg_tol, rounding, scratch[worker],
         )  # fmt: skip
         np.matmul(block, rotation.T, out=new[rows])
+        still = ~moved[rows]
+        new[rows][still] = this[rows][still]  # rather than there and back, which rounds
 
     run_chunks(work, balanced_chunks(problem.indptr), n_threads)
     if problem.frozen is not None:
