@@ -67,10 +67,13 @@ def test_many_sweeps_end_where_both_gradients_vanish(loss):
     problem = build(Case(loss=loss), reg=(0.5, 0.5))
     solver = RowNewton(problem.objective, TO_OPTIMUM[np.dtype(np.float64)])
     state = Factors(*start(problem.dense))
-    size = np.abs(problem.objective.gradient(0, state.left, state.right)).max()
-    for _ in range(3000):
-        last, state = state, solver.step(state)
-        if last.objective is not None and last.objective - state.objective <= 1e-14 * state.objective:
-            break
-    for side in (0, 1):
-        assert np.abs(problem.objective.gradient(side, state.left, state.right)).max() < 1e-5 * size
+
+    def steepness(at):
+        return max(np.abs(problem.objective.gradient(side, at.left, at.right)).max() for side in (0, 1))
+
+    begin = steepness(state)
+    for _ in range(400):
+        state = solver.step(state)
+        if steepness(state) < 1e-6 * begin:
+            return
+    pytest.fail(f"the gradient only fell from {begin} to {steepness(state)}")

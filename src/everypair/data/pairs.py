@@ -175,6 +175,8 @@ def as_csr(matrix: Any, dtype: Any, name: str) -> tuple[Any, int]:
             stored = array.nnz
         # widened before duplicates are summed: two int8 weights of 100 are not −56
         array = array.astype(np.result_type(array.dtype, dtype), copy=False)
+    elif array.dtype == np.float16:  # scipy.sparse knows no half precision
+        array = array.astype(np.float32)
     csr = sp.csr_array(array)
     if not csr.has_canonical_format:
         csr = csr.copy()

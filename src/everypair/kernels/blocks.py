@@ -49,18 +49,54 @@ def solve_spd(size: Any, matrix: Any, vector: Any, largest: Any) -> None:
         vector[l] = total * matrix[l, l]
 
 
+@njit(**INLINED)
+def normal_matrix(
+    size: Any,
+    begin: Any,
+    V: Any,
+    indices: Any,
+    first: Any,
+    count: Any,
+    slope: Any,
+    curve: Any,
+    pulled: Any,
+    matrix: Any,
+) -> None:
+    """Add Σ_t r_t v_B to ``pulled`` and Σ_t τ_t v_B v_Bᵀ to ``matrix``, four pairs at a time."""
+    whole = count - count % 4
+    for t in range(0, whole, 4):
+        j0, j1 = np.uint64(indices[first + t]), np.uint64(indices[first + t + 1])
+        j2, j3 = np.uint64(indices[first + t + 2]), np.uint64(indices[first + t + 3])
+        for l in range(size):
+            a0, a1, a2, a3 = V[j0, begin + l], V[j1, begin + l], V[j2, begin + l], V[j3, begin + l]
+            pulled[l] += (slope[t] * a0 + slope[t + 1] * a1) + (slope[t + 2] * a2 + slope[t + 3] * a3)
+            a0, a1, a2, a3 = curve[t] * a0, curve[t + 1] * a1, curve[t + 2] * a2, curve[t + 3] * a3
+            for e in range(size):
+                matrix[l, e] += (a0 * V[j0, begin + e] + a1 * V[j1, begin + e]) + (
+                    a2 * V[j2, begin + e] + a3 * V[j3, begin + e]
+                )
+    for t in range(whole, count):
+        j0 = np.uint64(indices[first + t])
+        for l in range(size):
+            a0 = V[j0, begin + l]
+            pulled[l] += slope[t] * a0
+            a0 *= curve[t]
+            for e in range(size):
+                matrix[l, e] += a0 * V[j0, begin + e]
+
+
 @cache
 def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: CustomLoss | None = None) -> Kernel:
-    """Return the kernel for blocks of at most ``block`` coordinates, with the arguments of ``row_solver``'s.
+    """Return the kernel for blocks of ``block`` coordinates (or the next divisor of the rank), called as ``row_solver``'s.
 
     Its ``newton_steps`` are sweeps over all blocks; it has no use for ``cg_steps`` and ``cg_tol``.
     """
     K = rank
-    B = min(block, rank)
+    B = max(size for size in range(1, min(block, rank) + 1) if rank % size == 0)  # a constant is faster
 
     @njit(nogil=True, error_model="numpy", fastmath=FAST, cache=custom is None)
     def solve_rows(  # type: ignore[no-untyped-def]
-        start, stop, indptr, indices, c, y, z, V, q, p, lam, sigma, free, b, U, values,
+        start, stop, indptr, indices, c, y, z, V, q, p, lam, sigma, free, b, U, values, moved,
         newton_steps, cg_steps, newton_tol, cg_tol, rounding, scratch,
     ):  # fmt: skip
         score, delta, slope, curve, weight = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
@@ -80,26 +116,18 @@ def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: C
             dots(K, V, indices, first, d, u, score)
             value = 0.0
             first_norm = 0.0
+            moved[i - start] = False
             for sweep in range(newton_steps):
                 norm = 0.0
                 for begin in range(0, K, B):
-                    size = min(B, K - begin)
                     value = row_terms(loss_code, custom, imputed, first, d, c, y, z, weight, score, slope, curve)
-                    for l in range(size):
+                    for l in range(B):
                         pulled[l] = 0.0
-                        for e in range(size):
+                        for e in range(B):
                             accumulated[l, e] = 0.0
-                    for t in range(d):
-                        j = np.uint64(indices[first + t])
-                        r, tau = slope[t], curve[t]
-                        for l in range(size):
-                            pulled[l] += r * V[j, begin + l]
-                            scaled = tau * V[j, begin + l]
-                            for e in range(size):
-                                accumulated[l, e] += scaled * V[j, begin + e]
+                    normal_matrix(B, begin, V, indices, first, d, slope, curve, pulled, accumulated)
                     largest = 0.0
-                    linear = 0.0
-                    for l in range(size):
+                    for l in range(B):
                         for e in range(l):
                             matrix[l, e] = accumulated[l, e] * free[begin + l] * free[begin + e]
                         diagonal = np.float64(p[i]) * sigma[begin + l] + lam[i]
@@ -108,12 +136,12 @@ def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: C
                         step[l] = -(pulled[l] + slant) * free[begin + l]
                         largest = max(largest, matrix[l, l])
                     descent = 0.0
-                    for l in range(size):
+                    for l in range(B):
                         pulled[l] = -step[l]
-                    solve_spd(size, matrix, step, largest)
+                    solve_spd(B, matrix, step, largest)
                     linear = 0.0
                     square = 0.0
-                    for l in range(size):
+                    for l in range(B):
                         diagonal = np.float64(p[i]) * sigma[begin + l] + lam[i]
                         descent += pulled[l] * step[l]
                         linear += (diagonal * u[begin + l] - np.float64(p[i]) * b[bi, begin + l]) * step[l]
@@ -123,10 +151,10 @@ def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: C
                         continue
                     for t in range(d):
                         j = np.uint64(indices[first + t])
-                        moved = 0.0
-                        for l in range(size):
-                            moved += V[j, begin + l] * step[l]
-                        delta[t] = moved
+                        shift = 0.0
+                        for l in range(B):
+                            shift += V[j, begin + l] * step[l]
+                        delta[t] = shift
                     length = 1.0
                     for _ in range(MAX_HALVINGS):
                         new_value = row_value(
@@ -136,7 +164,8 @@ def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: C
                         margin = VALUE_ROUNDING * abs(value) + rounding * length * (abs(linear) + square)
                         if change <= ARMIJO * length * descent + margin:
                             value = new_value
-                            for l in range(size):
+                            moved[i - start] = True
+                            for l in range(B):
                                 u[begin + l] += length * step[l]
                             for t in range(d):
                                 score[t] += length * delta[t]

@@ -26,7 +26,7 @@ import numpy as np
 from numba import njit
 
 from everypair.kernels.indexed import FAST, accumulate, dots, normal_product
-from everypair.kernels.losses import CUSTOM, loss_terms, loss_value
+from everypair.kernels.terms import row_terms, row_value
 
 FLOOR = 1e-6  # directions the other side hardly spans are preconditioned as if they weighed this share of the largest
 MAX_HALVINGS = 30
@@ -44,10 +44,6 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
     ``imputed``: z and b differ from pair to pair and row to row; otherwise each holds one entry, shared by all.
     """
     K = rank
-    custom_value: Any
-    custom_slope: Any
-    custom_curvature: Any
-    custom_value, custom_slope, custom_curvature = custom or (None, None, None)
 
     @njit(nogil=True, error_model="numpy", fastmath=FAST, cache=custom is None)
     def solve_rows(  # type: ignore[no-untyped-def]
@@ -119,22 +115,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
             first_norm = 0.0
             value = 0.0
             for newton in range(newton_steps):
-                value = 0.0
-                for t in range(d):
-                    yt = np.float64(y[first + t])
-                    st = np.float64(score[t])
-                    ct = np.float64(c[first + t])
-                    wt = np.float64(weight[t])
-                    if loss_code == CUSTOM:
-                        lv = custom_value(yt, st)
-                        ls = custom_slope(yt, st)
-                        lc = custom_curvature(yt, st)
-                    else:
-                        lv, ls, lc = loss_terms(loss_code, yt, st)
-                    gap = st - (z[first + t] if imputed else z[0])
-                    value += ct * lv - 0.5 * wt * gap * gap
-                    slope[t] = ct * ls - wt * gap
-                    curve[t] = ct * lc - wt
+                value = row_terms(loss_code, custom, imputed, first, d, c, y, z, weight, score, slope, curve)
                 for l in range(K):
                     gradient[l] = diagonal[l] * u[l] - p[i] * b[bi, l]
                 accumulate(K, V, indices, first, d, slope, gradient)
@@ -206,16 +187,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                 length = 1.0
                 accepted = False
                 for _ in range(MAX_HALVINGS):
-                    new_value = 0.0
-                    for t in range(d):
-                        yt = np.float64(y[first + t])
-                        st = np.float64(score[t]) + length * np.float64(delta[t])
-                        if loss_code == CUSTOM:
-                            lv = custom_value(yt, st)
-                        else:
-                            lv = loss_value(loss_code, yt, st)
-                        gap = st - (z[first + t] if imputed else z[0])
-                        new_value += np.float64(c[first + t]) * lv - 0.5 * np.float64(weight[t]) * gap * gap
+                    new_value = row_value(loss_code, custom, imputed, first, d, c, y, z, weight, score, delta, length)
                     change = new_value - value + length * linear + 0.5 * length * length * square
                     change += rounding * length * (doubt + length * square_doubt)
                     if change <= ARMIJO * length * descent + VALUE_ROUNDING * abs(value):

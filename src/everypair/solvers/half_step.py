@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.kernels.rows import row_solver
+from everypair.kernels.blocks import block_solver
+from everypair.kernels.rows import Kernel, row_solver
 from everypair.parallel import Chunk, balanced_chunks, even_chunks, run_chunks, single_threaded_blas
 from everypair.problem.gram import Gram
+from everypair.problem.losses import Loss
 from everypair.problem.rows import RowProblem
 
 Array = NDArray[Any]
@@ -26,14 +28,22 @@ ROTATED_ROWS = 4096
 class RowSteps:
     """How far each row goes: Newton steps, conjugate-gradient steps in each, and when to stop earlier.
 
-    A row stops once its preconditioned gradient is ``newton_tol`` times what it was; CG stops once its residual is
-    ``cg_tol`` times the gradient.
+    With ``block`` the Newton system of so many coordinates at a time is solved exactly instead, one block after the
+    other, and ``newton`` counts sweeps over all blocks. A row stops once its preconditioned gradient is ``newton_tol``
+    times what it was; CG stops once its residual is ``cg_tol`` times the gradient.
     """
 
     newton: int = 1
     cg: int = 2
     newton_tol: float = 0.0
     cg_tol: float = 0.0
+    block: int | None = None
+
+    def kernel(self, rank: int, loss: Loss, imputed: bool) -> Kernel:
+        """Return the compiled kernel that takes these steps."""
+        if self.block is None:
+            return row_solver(rank, loss.code, imputed, loss.custom)
+        return block_solver(rank, self.block, loss.code, imputed, loss.custom)
 
 
 TO_OPTIMUM = {  # for fold-in: to the optimum, as far as the precision goes
@@ -57,7 +67,7 @@ def half_step(
     rotation = basis.astype(dtype)
     rotated = rotate(other, rotation, n_threads)
     fixed = np.zeros(rank) if problem.frozen is None else gram.matrix[problem.frozen] * free
-    kernel = row_solver(rank, problem.loss.code, problem.imputed, problem.loss.custom)
+    kernel = steps.kernel(rank, problem.loss, problem.imputed)
     longest = int(np.diff(problem.indptr).max(initial=0))
     scratch = [np.empty((6, longest), dtype) for _ in range(n_threads)]
     rounding = float(np.finfo(dtype).eps)
