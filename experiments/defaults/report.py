@@ -34,8 +34,9 @@ def main() -> None:
             tuned = best["ndcg@10"] if best else float("nan")
             where = f"{best['multiple']}× density, reg {best['reg']}, ν {best['exponent']}" if best else ""
             parts.append(
-                f"| {record['data']} | {rows:,} × {columns:,} | {record['positives']:,} | {100 * record['default']:.2f} | "
-                f"{100 * tuned:.2f} | {100 * record['default'] / tuned:.1f} % | {where} | {len(record['points'])} |"
+                f"| {record['data']} | {rows:,} × {columns:,} | {record['positives']:,} "
+                f"| {100 * record['default']:.2f} | {100 * tuned:.2f} | {100 * record['default'] / tuned:.1f} % "
+                f"| {where} | {len(record['points'])} |"
             )
     (HERE / "README.md").write_text("\n".join(parts) + "\n")
 

@@ -87,11 +87,12 @@ def normal_matrix(
 
 @cache
 def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: CustomLoss | None = None) -> Kernel:
-    """Return the kernel for blocks of ``block`` coordinates (or the next divisor of the rank), called as ``row_solver``'s.
+    """Return the kernel for blocks of ``block`` coordinates (or the next divisor of the rank), like the row solver's.
 
     Its ``newton_steps`` are sweeps over all blocks; it has no use for ``cg_steps`` and ``cg_tol``.
     """
     K = rank
+    own_value, own_slope, own_curvature = custom or (None, None, None)
     B = max(size for size in range(1, min(block, rank) + 1) if rank % size == 0)  # a constant is faster
 
     @njit(nogil=True, error_model="numpy", fastmath=FAST, cache=custom is None)
@@ -120,7 +121,22 @@ def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: C
             for sweep in range(newton_steps):
                 norm = 0.0
                 for begin in range(0, K, B):
-                    value = row_terms(loss_code, custom, imputed, first, d, c, y, z, weight, score, slope, curve)
+                    value = row_terms(
+                        loss_code,
+                        own_value,
+                        own_slope,
+                        own_curvature,
+                        imputed,
+                        first,
+                        d,
+                        c,
+                        y,
+                        z,
+                        weight,
+                        score,
+                        slope,
+                        curve,
+                    )
                     for l in range(B):
                         pulled[l] = 0.0
                         for e in range(B):
@@ -158,7 +174,7 @@ def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: C
                     length = 1.0
                     for _ in range(MAX_HALVINGS):
                         new_value = row_value(
-                            loss_code, custom, imputed, first, d, c, y, z, weight, score, delta, length
+                            loss_code, own_value, imputed, first, d, c, y, z, weight, score, delta, length
                         )
                         change = new_value - value + length * linear + 0.5 * length * length * square
                         margin = VALUE_ROUNDING * abs(value) + rounding * length * (abs(linear) + square)

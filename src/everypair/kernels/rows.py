@@ -44,6 +44,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
     ``imputed``: z and b differ from pair to pair and row to row; otherwise each holds one entry, shared by all.
     """
     K = rank
+    own_value, own_slope, own_curvature = custom or (None, None, None)
 
     @njit(nogil=True, error_model="numpy", fastmath=FAST, cache=custom is None)
     def solve_rows(  # type: ignore[no-untyped-def]
@@ -115,7 +116,22 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
             first_norm = 0.0
             value = 0.0
             for newton in range(newton_steps):
-                value = row_terms(loss_code, custom, imputed, first, d, c, y, z, weight, score, slope, curve)
+                value = row_terms(
+                    loss_code,
+                    own_value,
+                    own_slope,
+                    own_curvature,
+                    imputed,
+                    first,
+                    d,
+                    c,
+                    y,
+                    z,
+                    weight,
+                    score,
+                    slope,
+                    curve,
+                )
                 for l in range(K):
                     gradient[l] = diagonal[l] * u[l] - p[i] * b[bi, l]
                 accumulate(K, V, indices, first, d, slope, gradient)
@@ -187,7 +203,9 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                 length = 1.0
                 accepted = False
                 for _ in range(MAX_HALVINGS):
-                    new_value = row_value(loss_code, custom, imputed, first, d, c, y, z, weight, score, delta, length)
+                    new_value = row_value(
+                        loss_code, own_value, imputed, first, d, c, y, z, weight, score, delta, length
+                    )
                     change = new_value - value + length * linear + 0.5 * length * length * square
                     change += rounding * length * (doubt + length * square_doubt)
                     if change <= ARMIJO * length * descent + VALUE_ROUNDING * abs(value):
