@@ -105,11 +105,10 @@ def test_line_search_like_the_twin(loss, imputed):
     assert (cut > 0) == (loss in ("logistic", "pseudo_huber"))
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_another_rank(loss):
-    rows = rows_of(loss, False, rank=3)
-    U, values = solve(loss, False, rows, 2, 2)
-    expected, expected_values, _ = solve_twin(loss, False, rows, 2, 2)
+def test_another_rank():
+    rows = rows_of("logistic", False, rank=3)
+    U, values = solve("logistic", False, rows, 2, 2)
+    expected, expected_values, _ = solve_twin("logistic", False, rows, 2, 2)
     np.testing.assert_allclose(U, expected, rtol=1e-9)
     np.testing.assert_allclose(values, expected_values, rtol=1e-9, atol=1e-12)
 

@@ -1,0 +1,173 @@
+"""Negatives by chance: distinct pairs (i, j) outside Ω with i ~ p and j ~ q, by one of five schemes.
+
+    "user"     p_i ∝ |Ω_i⁺|   q_j = 1/n               active users vouch more for what they left out
+    "item-f"   p_i = 1/m      q_j ∝ |Ω_j⁺|            popular items were more likely to be seen
+    "item-w"   p_i = 1/m      q_j ∝ m − |Ω_j⁺|        popular items are less likely to be negative
+    "item-s"   p_i = 1/m      q_j ∝ 1/max(1, |Ω_j⁺|)  the same, more strongly
+    "uniform"  p_i = 1/m      q_j = 1/n
+
+A draw that hits Ω or repeats an earlier one is rejected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.data.pairs import Pairs
+
+Array = NDArray[Any]
+SCHEMES = ("user", "item-f", "item-w", "item-s", "uniform")
+LEAST_BATCH, LARGEST_BATCH = 1024, 1 << 22  # draws of one round
+MOST_ROUNDS = 100
+
+
+def sample_negatives(
+    pairs: Pairs, count: int, scheme: str = "uniform", random: Any = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw ``count`` distinct pairs outside Ω by ``scheme``; return their rows and columns in the order of the draws.
+
+    ``random`` is a numpy Generator or what makes one: the same seed draws the same pairs.
+
+    >>> pairs = Pairs.from_matrix([[1, 0, 0], [0, 1, 0]])
+    >>> rows, columns = sample_negatives(pairs, 4, random=0)
+    >>> sorted(zip(rows.tolist(), columns.tolist()))
+    [(0, 1), (0, 2), (1, 0), (1, 2)]
+    """
+    return Sampling.from_scheme(pairs, scheme).draw(pairs, count, np.random.default_rng(random))
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The unnormalised p (``left``) and q (``right``) of a scheme; build it with :meth:`from_scheme`.
+
+    >>> Sampling.from_scheme(Pairs.from_matrix([[1, 1, 0], [1, 0, 0]]), "item-s").right.tolist()
+    [0.5, 1.0, 1.0]
+    """
+
+    scheme: str
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+    @classmethod
+    def from_scheme(cls, pairs: Pairs, scheme: str = "uniform") -> Sampling:
+        """Weights of both sides by the training counts."""
+        check_sampling_scheme(scheme)
+        m, n = pairs.shape
+        return cls(scheme, _shape(scheme, 0, pairs.left_counts, n), _shape(scheme, 1, pairs.right_counts, m))
+
+    def draw(
+        self, pairs: Pairs, count: int, random: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Draw ``count`` distinct pairs outside Ω."""
+        m, n = pairs.shape
+        unknown = m * n - pairs.nnz
+        if count > unknown:
+            raise ValueError(f"{count} negatives were asked for and only {unknown} pairs are unknown: lower the ratio.")
+        stored = np.repeat(np.arange(m, dtype=np.int64) * n, np.diff(pairs.rows.indptr)) + pairs.rows.indices
+        rows, columns = _Choice(self.left), _Choice(self.right)
+        accepted = np.empty(0, np.int64)
+        rate = 1.0
+        for _ in range(MOST_ROUNDS):
+            missing = count - len(accepted)
+            if missing == 0:
+                break
+            size = int(np.clip(1.1 * missing / rate, LEAST_BATCH, LARGEST_BATCH))
+            drawn = rows.draw(size, random) * n + columns.draw(size, random)
+            fresh = _first_occurrences(drawn[~_contains(stored, drawn) & ~_contains(np.sort(accepted), drawn)])
+            rate = max(len(fresh) / size, 1 / size)
+            accepted = np.concatenate([accepted, fresh[:missing]])
+        if len(accepted) < count:
+            raise ValueError(
+                f'scheme="{self.scheme}" found only {len(accepted)} of {count} distinct unknown pairs: too few are left '
+                'where it draws; lower the ratio or choose scheme="uniform".'
+            )
+        return accepted // n, accepted % n
+
+    def draw_rows(self, side: int, rows: Any, total: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Draw negatives of new rows (CSR, canonical) of ``side`` as if they had been among ``total`` training draws.
+
+        Row i gets round(total · p_i / Σp) of them, with p_i by its own count and Σp over the training rows, fewer where
+        less is unknown. Every row follows one random order of the other side (an order by draws without replacement
+        from its weights) and leaves out what it stores, so a row's negatives depend on the row and the seed alone.
+
+        >>> import scipy.sparse as sp
+        >>> sampling = Sampling.from_scheme(Pairs.from_matrix([[1, 1, 0], [1, 0, 0]]), "uniform")
+        >>> rows, columns = sampling.draw_rows(0, sp.csr_array([[0, 1, 1], [0, 1, 0]]), total=2, seed=0)
+        >>> rows.tolist(), columns.tolist()
+        ([0, 1], [0, 0])
+        """
+        own, other = (self.left, self.right) if side == 0 else (self.right, self.left)
+        counts = np.diff(np.concatenate([[0], np.cumsum(rows.data > 0)])[rows.indptr])
+        wanted = np.rint(total * _shape(self.scheme, side, counts, len(other)) / own.sum()).astype(np.int64)
+        order = _random_order(other, seed)
+        stored_counts = np.diff(rows.indptr)
+        lengths = np.minimum(wanted + stored_counts, len(order))  # as many of the first as could be needed
+        starts = np.cumsum(lengths) - lengths
+        row = np.repeat(np.arange(rows.shape[0], dtype=np.int64), lengths)
+        column = order[np.arange(len(row)) - starts[row]]
+        stored = np.repeat(np.arange(rows.shape[0], dtype=np.int64) * len(other), stored_counts) + rows.indices
+        free = ~_contains(stored, row * len(other) + column)
+        before = np.cumsum(free) - free  # unknown columns before this one, of all rows
+        rank = before - np.append(before, 0)[starts][row]
+        keep = free & (rank < wanted[row])
+        return row[keep], column[keep]
+
+
+def check_sampling_scheme(scheme: Any) -> None:
+    """Refuse anything that is not a sampling scheme."""
+    if not isinstance(scheme, str) or scheme not in SCHEMES:
+        raise ValueError(f"scheme must be one of {', '.join(map(repr, SCHEMES))}, got {scheme!r}.")
+
+
+class _Choice:
+    """Positions drawn with replacement, in proportion to weights."""
+
+    def __init__(self, weights: NDArray[np.float64]) -> None:
+        total = weights.sum()
+        if total == 0:
+            raise ValueError("this scheme draws from nothing here: all of its weights are zero; choose another scheme.")
+        self._size = len(weights)
+        self._uniform = bool((weights == weights[0]).all())
+        sums = np.cumsum(weights)
+        self._shares = sums / sums[-1]
+
+    def draw(self, size: int, random: np.random.Generator) -> NDArray[np.int64]:
+        if self._uniform:
+            return random.integers(self._size, size=size)
+        return np.searchsorted(self._shares, random.random(size), side="right").astype(np.int64)
+
+
+def _shape(scheme: str, side: int, counts: Array, other_size: int) -> NDArray[np.float64]:
+    """Unnormalised weights of a side's entities with ``counts`` positives among ``other_size``."""
+    if (scheme, side) in (("user", 0), ("item-f", 1)):
+        return counts.astype(np.float64)
+    if (scheme, side) == ("item-w", 1):
+        return np.asarray(other_size - counts, np.float64)
+    if (scheme, side) == ("item-s", 1):
+        return np.asarray(1 / np.maximum(counts, 1), np.float64)
+    return np.ones(len(counts))
+
+
+def _random_order(weights: NDArray[np.float64], seed: int) -> NDArray[np.int64]:
+    """Order positions of positive weight as draws without replacement would: by exponential times over weights."""
+    times = np.random.default_rng(seed).exponential(size=len(weights))
+    drawable = np.flatnonzero(weights > 0)
+    return drawable[np.argsort(times[drawable] / weights[drawable], kind="stable")]
+
+
+def _contains(ascending: Array, codes: Array) -> NDArray[np.bool_]:
+    """Whether each code is in a sorted array."""
+    if len(ascending) == 0:
+        return np.zeros(len(codes), bool)
+    places = np.minimum(np.searchsorted(ascending, codes), len(ascending) - 1)
+    return np.asarray(ascending[places] == codes)
+
+
+def _first_occurrences(codes: Array) -> Array:
+    """Drop repeats, keep the order."""
+    _, first = np.unique(codes, return_index=True)
+    return codes[np.sort(first)]
