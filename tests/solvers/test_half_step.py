@@ -83,12 +83,13 @@ def test_squared_optimum_is_the_solution_of_the_normal_equations(scheme, value, 
             np.testing.assert_allclose(after[side][i, learnt], expected, rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.parametrize("steps", [RowSteps(), RowSteps(block=5)], ids=["newton", "exact"])
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 @pytest.mark.parametrize("reg", [(0.0, 0.0), (0.1, 0.3)], ids=["no ridge", "ridge"])
 @pytest.mark.parametrize("biases", ["unbiased", "biased"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("loss", PLAIN_LOSSES)
-def test_no_half_step_raises_the_objective(loss, dtype, biases, reg, scale):
+def test_no_half_step_raises_the_objective(loss, dtype, biases, reg, scale, steps):
     """Measured over every pair in float64; row 0 stores every pair, which leaves it hardly any curvature."""
     for weights in ("unit", "random"):
         for negative_weight in (0.05, 1.0, 20.0):
@@ -104,7 +105,7 @@ def test_no_half_step_raises_the_objective(loss, dtype, biases, reg, scale):
                 factors = start(problem.dense, scale=scale, dtype=dtype, seed=seed)
                 before = problem.dense.value(*factors)
                 for number in range(8):
-                    *factors, _ = step(problem, number % 2, *factors, RowSteps())
+                    *factors, _ = step(problem, number % 2, *factors, steps)
                     after = problem.dense.value(*factors)
                     assert np.isfinite(after)
                     assert after <= before + RISE[dtype] * abs(before)

@@ -6,6 +6,7 @@ from everypair.data.events import Events, read_events
 from everypair.data.graph import knn_graph
 from everypair.data.ids import Ids
 from everypair.data.pairs import Pairs
+from everypair.data.sampling import sample_negatives
 from everypair.data.splits import RowSplit, split_entries, split_leave_last, split_per_row, split_rows
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "knn_graph",
     "load_debian",
     "read_events",
+    "sample_negatives",
     "split_entries",
     "split_leave_last",
     "split_per_row",

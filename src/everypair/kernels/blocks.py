@@ -110,8 +110,10 @@ def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: C
             first = indptr[i]
             d = indptr[i + 1] - first
             bi = i - start if imputed else 0
+            steepest = 0.0
             for l in range(K):
                 u[l] = U[i - start, l]
+                steepest = max(steepest, np.float64(p[i]) * sigma[l] + lam[i])
             for t in range(d):
                 weight[t] = p[i] * q[indices[first + t]]
             dots(K, V, indices, first, d, u, score)
@@ -155,30 +157,38 @@ def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: C
                     for l in range(B):
                         pulled[l] = -step[l]
                     solve_spd(B, matrix, step, largest)
-                    linear = 0.0
-                    square = 0.0
+                    linear, square, doubt, u_norm, step_norm = 0.0, 0.0, 0.0, 0.0, 0.0
                     for l in range(B):
                         diagonal = np.float64(p[i]) * sigma[begin + l] + lam[i]
+                        rise = (diagonal * u[begin + l] - np.float64(p[i]) * b[bi, begin + l]) * step[l]
                         descent += pulled[l] * step[l]
-                        linear += (diagonal * u[begin + l] - np.float64(p[i]) * b[bi, begin + l]) * step[l]
+                        linear += rise
+                        doubt += abs(rise)
                         square += diagonal * step[l] * step[l]
+                        u_norm += u[begin + l] * u[begin + l]
+                        step_norm += step[l] * step[l]
                     norm -= descent
-                    if not descent < 0.0:
-                        continue
+                    # what rounding may hide, as in everypair.kernels.rows
+                    doubt += steepest * np.sqrt(u_norm * step_norm)
+                    square_doubt = square + steepest * step_norm
                     for t in range(d):
                         j = np.uint64(indices[first + t])
                         shift = 0.0
                         for l in range(B):
                             shift += V[j, begin + l] * step[l]
                         delta[t] = shift
+                        doubt += abs(slope[t] * shift)
+                        square_doubt += weight[t] * shift * shift
+                    if not -descent > 4 * rounding * doubt:
+                        continue
                     length = 1.0
                     for _ in range(MAX_HALVINGS):
                         new_value = row_value(
                             loss_code, own_value, imputed, first, d, c, y, z, weight, score, delta, length
                         )
                         change = new_value - value + length * linear + 0.5 * length * length * square
-                        margin = VALUE_ROUNDING * abs(value) + rounding * length * (abs(linear) + square)
-                        if change <= ARMIJO * length * descent + margin:
+                        change += rounding * length * (doubt + length * square_doubt)
+                        if change <= ARMIJO * length * descent + VALUE_ROUNDING * abs(value):
                             value = new_value
                             moved[i - start] = True
                             for l in range(B):

@@ -72,7 +72,6 @@ def epoch(
     sums: Any,
     rate: Any,
     reg: Any,
-    bias_reg: Any,
     U: Any,  # updated in place, as are V and both sums of squares
     V: Any,
     left_squares: Any,
@@ -113,5 +112,75 @@ def epoch(
             U[i, f] -= user_rate * user
             V[j, f] -= positive_rate * positive
             V[l, f] -= negative_rate * negative
-        V[j, k] -= positive_rate * (-pull + bias_reg * V[j, k])
-        V[l, k] -= negative_rate * (pull + bias_reg * V[l, k])
+        V[j, k] -= positive_rate * (-pull + reg * V[j, k])
+        V[l, k] -= negative_rate * (pull + reg * V[l, k])
+
+
+@njit(nogil=True, cache=True)
+def draw_triples(indptr: Any, indices: Any, owners: Any, sums: Any, n_items: Any, triples: Any, state: Any) -> None:
+    """Fill ``triples`` (3 × count) with users, positives and negatives; a negative of −1 means that none was found."""
+    for t in range(triples.shape[1]):
+        entry = draw_positive(0, len(indices), sums, state)
+        i = owners[entry]
+        triples[0, t], triples[1, t] = i, indices[entry]
+        triples[2, t] = draw_negative(indptr[i], indptr[i + 1], indices, n_items, state)
+
+
+@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+def fold_rows(
+    start: Any,
+    stop: Any,
+    passes: Any,
+    least: Any,
+    indptr: Any,
+    indices: Any,
+    sums: Any,
+    rate: Any,
+    reg: Any,
+    square: Any,  # what every row's sum of squares starts from
+    V: Any,
+    U: Any,  # out: rows [start, stop)
+    seed: Any,
+) -> None:
+    """Learn rows of U alone, each from zero and with the same random numbers, by max(least, passes·|Ω_i⁺|) steps.
+
+    The mean of the second half of the steps is kept, which is steadier than the last one.
+    """
+    k = U.shape[1] - 1
+    n_items = V.shape[0]
+    state = np.empty(1, np.uint64)
+    u = np.empty(k, V.dtype)
+    mean = np.empty(k, np.float64)
+    gradient = np.empty(k, V.dtype)
+    for i in range(start, stop):
+        first, last = indptr[i], indptr[i + 1]
+        state[0] = seed
+        u[:] = 0.0
+        mean[:] = 0.0
+        squares = square
+        updates = max(least, passes * (last - first)) if last > first else 0
+        kept = 0
+        for update in range(updates):
+            j = indices[draw_positive(first, last, sums, state)]
+            l = draw_negative(first, last, indices, n_items, state)
+            if l < 0:
+                continue
+            score = V[j, k] - V[l, k]
+            for f in range(k):
+                score += u[f] * (V[j, f] - V[l, f])
+            pull = V.dtype.type(1.0 / (1.0 + np.exp(score)))
+            norm = V.dtype.type(0.0)
+            for f in range(k):
+                gradient[f] = -pull * (V[j, f] - V[l, f]) + reg * u[f]
+                norm += gradient[f] * gradient[f]
+            squares += norm / k
+            step = rate / np.sqrt(squares)
+            for f in range(k):
+                u[f] -= step * gradient[f]
+            if 2 * update >= updates:
+                kept += 1
+                for f in range(k):
+                    mean[f] += (u[f] - mean[f]) / kept
+        for f in range(k):
+            U[i, f] = mean[f]
+        U[i, k] = 1.0

@@ -18,10 +18,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from everypair.kernels.indexed import FAST
 from everypair.kernels.losses import loss_terms
 
 REFORM, BSEARCH, DENSE = 0, 1, 2
-OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy"}
+OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": FAST}
 
 _STRIDE = np.uint64(0x9E3779B97F4A7C15)  # SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)  # generators", OOPSLA 2014

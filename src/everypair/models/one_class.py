@@ -14,9 +14,8 @@ from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives, Scheme, Value, check_scheme
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
-from everypair.solvers.half_step import RowSteps
+from everypair.solvers.choose import check_solver, solver_maker
 from everypair.solvers.loop import Callback
-from everypair.solvers.newton import RowNewton
 
 
 class OneClassMF(FactorizationModel):
@@ -35,9 +34,11 @@ class OneClassMF(FactorizationModel):
     reg, reg_exponent : ridge λ (or a (left, right) pair, or ``"auto"``: by the number of entities) and the power ν of a
         row's total weight that scales it, or ``"count"`` for λ·max(1, |Ω_i⁺|).
     biases : learn a bias for every user and every item.
+    solver : ``"auto"`` is ``"newton"``; ``"block"``, ``"als"``, ``"cd"``, ``"sg-reform"``, ``"sg-bsearch"`` and
+        ``"sg-dense"`` are there to be compared (see :mod:`everypair.solvers.choose`).
     max_iter, tol, patience, time_limit : stop after so many sweeps, at a relative decrease of the objective below
         ``tol``, after ``patience`` sweeps without a better validation nDCG@10, or after so many seconds of training.
-    cg_steps : conjugate-gradient steps of a row in each half-sweep.
+    cg_steps : conjugate-gradient steps of a row in each half-sweep of ``"newton"``.
     random_state : seed of the start; the same seed gives the same bits on any number of threads.
     n_threads : threads to use, all cores by default.
     dtype : ``"float32"`` or ``"float64"``.
@@ -72,6 +73,7 @@ class OneClassMF(FactorizationModel):
         reg: float | tuple[float, float] | str = "auto",
         reg_exponent: float | str = 0.75,
         biases: bool = False,
+        solver: str = "auto",
         max_iter: int = 16,
         tol: float = 1e-4,
         cg_steps: int = 2,
@@ -90,6 +92,7 @@ class OneClassMF(FactorizationModel):
         self.reg = reg
         self.reg_exponent = reg_exponent
         self.biases = biases
+        self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
         self.cg_steps = cg_steps
@@ -118,13 +121,14 @@ class OneClassMF(FactorizationModel):
         """
         rules = parameters.stop_rules(self.max_iter, self.tol, self.patience, self.time_limit)
         rank = parameters.integer("rank", self.rank)
-        steps = RowSteps(cg=parameters.integer("cg_steps", self.cg_steps))
+        cg_steps = parameters.integer("cg_steps", self.cg_steps)
         threads = resolve_threads(self.n_threads)
         dtype = parameters.float_dtype(self.dtype)
         random = parameters.generator(self.random_state)
         callbacks = parameters.checked_callbacks(callbacks)
         check_scheme(self.negative_scheme)
         loss = get_loss(self.loss)
+        check_solver(self.solver, loss)
         value = parameters.negative_value(self.negative_value, loss)
         pairs = Pairs.from_matrix(interactions, targets, dtype)
         check_rank(rank, pairs)
@@ -136,10 +140,11 @@ class OneClassMF(FactorizationModel):
         objective = Objective(
             pairs, loss, negatives, ridge, rank=rank, biases=self.biases, dtype=dtype, n_threads=threads
         )
+        start = random_start(pairs.shape, rank, self.biases, random, dtype)
         self._train(
             objective,
-            lambda problem: RowNewton(problem, steps, threads),
-            random_start(pairs.shape, rank, self.biases, random, dtype),
+            solver_maker(self.solver, start.left.shape[1], cg_steps, int(random.integers(2**31)), threads),
+            start,
             rules,
             validate,
             callbacks,

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from everypair.data.pairs import Pairs
 from everypair.data.sampling import Sampling, check_sampling_scheme
@@ -175,6 +176,7 @@ class SubsampledMF(FactorizationModel):
         self.interactions_, self.targets_ = training, pairs.targets
         self.loss_, self.negatives_, self.ridge_ = loss, negatives, ridge
         self.sampling_, self.n_sampled_, self.fold_in_seed_ = sampling, count, fold_in_seed
+        self.sampled_value_ = value
         self.rank_, self.biases_, self.reg_ = rank, bool(self.biases), ridge.reg
         return self
 
@@ -191,7 +193,11 @@ class SubsampledMF(FactorizationModel):
             if stored is None:
                 stored = np.where(self.interactions_.data > 0, 1, self.loss_.dislike_target)
             counted.interactions_, targets = with_negatives(
-                self.interactions_, stored, drawn.row, drawn.col, float(self.negatives_.value)  # type: ignore[arg-type]
+                self.interactions_,
+                stored,
+                drawn.row,
+                drawn.col,
+                self.sampled_value_,  # type: ignore[arg-type]
             )
             counted.targets_ = targets.data
         return super(SubsampledMF, counted).explain(user, item, n)
@@ -199,10 +205,12 @@ class SubsampledMF(FactorizationModel):
     def _fold_in(self, side: int, rows: Any, weights: ArrayLike | None, values: ArrayLike | None) -> Array:
         """New rows get negatives by the same scheme, as many as in training: they depend on the row and the seed."""
         if weights is not None or values is not None:
-            raise ValueError("weights and values belong to models that count every pair; this one samples its negatives.")
+            raise ValueError(
+                "weights and values belong to models that count every pair; this one samples its negatives."
+            )
         drawn = self.sampling_.draw_rows(side, rows, self.n_sampled_, self.fold_in_seed_)
         stored = np.where(rows.data > 0, 1, self.loss_.dislike_target).astype(rows.dtype)
-        counted, targets = with_negatives(rows, stored, *drawn, float(self.negatives_.value))  # type: ignore[arg-type]
+        counted, targets = with_negatives(rows, stored, *drawn, self.sampled_value_)
         problem = self._row_problem(side, counted, targets.data)
         other = self.right_factors_ if side == LEFT else self.left_factors_
         return solve_to_optimum(problem, other, resolve_threads(self.n_threads))
@@ -240,7 +248,7 @@ def _row_steps(solver: Any, loss: Loss, rank: int, cg_steps: int) -> RowSteps:
         solver = "als" if loss.name == "squared" else "newton"
     if solver == "newton":
         return RowSteps(cg=cg_steps)
-    return RowSteps(block=rank + 1 if solver == "als" else min(BLOCK, rank))
+    return RowSteps(block=rank + 2 if solver == "als" else min(BLOCK, rank))
 
 
 def _checked_ratio(ratio: Any) -> float:

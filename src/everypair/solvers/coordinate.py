@@ -25,6 +25,9 @@ from everypair.solvers.newton import Factors
 
 Array = NDArray[Any]
 INNER = 5  # S of NegSel, section 3.1
+ROW_COST = 16  # of a row's share in the sums, in pairs
+CHUNK_WORK = 2**16  # pairs: an update is short, and smaller chunks would cost more to start than to run
+MAX_CHUNKS = 128
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,8 @@ class _Side:
         self.weights = mirror.other_weights  # of this side's rows, as the other side sees them; so are the values
         self.values = mirror.other_values
         self.n_threads = n_threads
-        self.chunks = balanced_chunks(problem.indptr)
+        work = len(problem.indices) + ROW_COST * problem.n_rows
+        self.chunks = balanced_chunks(problem.indptr, ROW_COST, min(MAX_CHUNKS, -(-work // CHUNK_WORK)))
         self.lift = problem.targets - problem.values
         self.residual = np.empty_like(self.lift)
         self.columns: Array = np.empty((0, problem.n_rows), self.lift.dtype)

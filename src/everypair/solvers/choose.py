@@ -1,0 +1,55 @@
+"""Solvers by name, and which combinations make sense.
+
+"newton"     row-wise Newton–CG, every loss                     O(|Ω|k + (m+n)k²) a sweep; what "auto" means
+"block"      exact steps on blocks of coordinates, every loss   O(|Ω|kb + (m+n)k²)
+"als"        exact rows, squared loss                           O(|Ω|k² + (m+n)k³)
+"cd"         two-level coordinate descent, squared loss         O(|Ω|k + (m+n)k²)
+"sg-reform", "sg-bsearch", "sg-dense"   stochastic gradient, squared loss: to be compared with, not to be used
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from everypair.problem.losses import Loss
+from everypair.problem.objective import Objective
+from everypair.solvers.coordinate import CoordinateDescent
+from everypair.solvers.half_step import RowSteps
+from everypair.solvers.loop import Solver
+from everypair.solvers.newton import RowNewton
+from everypair.solvers.stochastic import StochasticGradient
+
+SOLVERS = ("auto", "newton", "block", "als", "cd", "sg-reform", "sg-bsearch", "sg-dense")
+SQUARED_ONLY = ("als", "cd", "sg-reform", "sg-bsearch", "sg-dense")
+BLOCK = 32
+
+
+def check_solver(name: str, loss: Loss) -> None:
+    """Refuse an unknown solver, or one that cannot minimise this loss.
+
+    >>> from everypair.problem.losses import get_loss
+    >>> check_solver("als", get_loss("logistic"))
+    Traceback (most recent call last):
+    ...
+    ValueError: solver="als" minimises the squared loss only, not 'logistic': use "newton" or "block".
+    """
+    if not isinstance(name, str) or name not in SOLVERS:
+        raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {name!r}.")
+    if name in SQUARED_ONLY and loss.name != "squared":
+        raise ValueError(
+            f'solver="{name}" minimises the squared loss only, not {loss.name!r}: use "newton" or "block".'
+        )
+
+
+def solver_maker(name: str, columns: int, cg_steps: int, seed: int, n_threads: int) -> Callable[[Objective], Solver]:
+    """Return the function that builds the named solver for an objective whose factors have ``columns`` columns."""
+
+    def make(objective: Objective) -> Solver:
+        if name == "cd":
+            return CoordinateDescent(objective, n_threads=n_threads)
+        if name.startswith("sg-"):
+            return StochasticGradient(objective, variant=name.removeprefix("sg-"), random_state=seed)
+        block = {"als": columns, "block": BLOCK}.get(name)
+        return RowNewton(objective, RowSteps(cg=cg_steps, block=block), n_threads)
+
+    return make

@@ -1,0 +1,76 @@
+"""Exact steps on blocks of coordinates: one block of all is ALS, smaller ones end at the same optimum."""
+
+import numpy as np
+import pytest
+
+from everypair.data import Pairs
+from everypair.problem import Negatives, Objective, Ridge
+from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
+from everypair.solvers.newton import Factors, RowNewton
+
+M, N, RANK = 24, 18, 6
+
+
+def make(loss, value, biases, seed=0, dtype=np.float64):
+    random = np.random.default_rng(seed)
+    signed = np.where(random.random((M, N)) < 0.3, random.choice([-1.0, 1.0, 1.0], (M, N)), 0)
+    pairs = Pairs.from_matrix(signed * random.uniform(0.5, 3, (M, N)), dtype=dtype)
+    imputed = {"constant": -0.4, "low rank": (random.normal(size=(M, 2)), random.normal(size=(N, 2)))}[value]
+    negatives = Negatives.from_scheme(pairs, 0.3, (random.random(M), random.random(N)), imputed)
+    ridge = Ridge.checked((0.2, 0.3), 0.5)
+    objective = Objective(pairs, loss, negatives, ridge, rank=RANK, biases=biases, dtype=dtype)
+    columns = RANK + 2 * biases
+    left, right = random.normal(size=(M, columns)), random.normal(size=(N, columns))
+    if biases:
+        left[:, -1], right[:, -2] = 1, 1
+    return objective, left.astype(dtype), right.astype(dtype)
+
+
+@pytest.mark.parametrize("biases", [False, True], ids=["unbiased", "biased"])
+@pytest.mark.parametrize("value", ["constant", "low rank"])
+@pytest.mark.parametrize("seed", range(3))
+def test_newton_als_and_block_agree_on_a_half_step(value, biases, seed):
+    objective, left, right = make("squared", value, biases, seed)
+    problem, columns = objective.sides[0], left.shape[1]
+    gram = problem.gram_of(right)
+    newton, stored = half_step(problem, left, right, gram, TO_OPTIMUM[left.dtype])
+    als, als_stored = half_step(problem, left, right, gram, RowSteps(block=columns))  # one exact step
+    block, _ = half_step(problem, left, right, gram, RowSteps(block=3, newton=500))
+    np.testing.assert_allclose(als, newton, atol=1e-8)
+    np.testing.assert_allclose(block, newton, atol=1e-8)
+    assert als_stored == pytest.approx(stored, rel=1e-8)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+def test_blocks_serve_other_losses(loss):
+    objective, left, right = make(loss, "constant", False)
+    problem = objective.sides[1]
+    gram = problem.gram_of(left)
+    newton, _ = half_step(problem, right, left, gram, TO_OPTIMUM[left.dtype])
+    block, _ = half_step(problem, right, left, gram, RowSteps(block=2, newton=500))
+    np.testing.assert_allclose(block, newton, atol=1e-6)
+
+
+@pytest.mark.parametrize("block", [None, 2, RANK], ids=["newton", "block", "als"])
+def test_relative_gradient_ends_below_a_millionth(block):
+    objective, left, right = make("squared", "constant", False)
+
+    def size(state):
+        return np.sqrt(sum(np.sum(objective.gradient(side, state.left, state.right) ** 2) for side in (0, 1)))
+
+    state = Factors(left, right)
+    first = size(state)
+    solver = RowNewton(objective, RowSteps(cg=4, block=block))
+    for _ in range(1500):
+        state = solver.step(state)
+    assert size(state) < 1e-6 * first
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_threads_do_not_change_a_bit(dtype):
+    objective, left, right = make("logistic", "constant", False, dtype=dtype)
+    steps = RowSteps(block=3)
+    one = RowNewton(objective, steps, 1).step(Factors(left, right))
+    two = RowNewton(objective, steps, 2).step(Factors(left, right))
+    assert np.array_equal(one.left, two.left)
+    assert np.array_equal(one.right, two.right)

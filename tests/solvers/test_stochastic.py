@@ -1,0 +1,145 @@
+import numpy as np
+import pytest
+
+import everypair.solvers.stochastic as module
+from everypair.kernels.stochastic import term_gradient
+from everypair.solvers.half_step import RowSteps
+from everypair.solvers.newton import Factors, RowNewton
+from everypair.solvers.stochastic import VARIANTS, StochasticGradient
+
+from ..problem.brute import VALUES, Case, build, start
+
+
+def expected_gradient(solver, left, right):
+    """Mean over all terms, each one enumerated, of a random update's gradient."""
+    means = np.zeros(left.shape), np.zeros(right.shape)
+    gu, gv = np.empty(left.shape[1]), np.empty(left.shape[1])
+    terms, code = solver.terms(left.shape[1]), solver.objective.loss.code
+    for number in range(solver.n_terms):
+        i, j = term_gradient(VARIANTS[solver.variant], code, terms, number, left, right, gu, gv)
+        means[0][i] += gu / solver.n_terms
+        means[1][j] += gv / solver.n_terms
+    return means
+
+
+@pytest.mark.parametrize("biases", ["unbiased", "biased"])
+@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_the_expected_gradient_is_that_of_the_objective(variant, loss, value, biases):
+    problem = build(Case(loss, "arrays", value, biases=biases))
+    solver = StochasticGradient(problem.objective, variant)
+    assert solver.n_terms == 7 * 6 + (problem.dense.stored.sum() if variant == "reform" else 0)
+    left, right = start(problem.dense)
+    for side, mean in enumerate(expected_gradient(solver, left, right)):
+        exact = problem.objective.gradient(side, left, right)
+        np.testing.assert_allclose(mean * solver.n_terms, exact, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_comes_near_the_optimum(variant):
+    problem = build(Case("squared", "arrays", "low_rank"), shape=(40, 30), reg=(0.3, 0.3))
+    left, right = start(problem.dense)
+    state = Factors(np.zeros_like(left), right)
+    newton = RowNewton(problem.objective, RowSteps(newton=3, cg=5))
+    best = state
+    for _ in range(100):
+        best = newton.step(best)
+    solver = StochasticGradient(problem.objective, variant, updates=200_000)
+    begin, first = problem.objective.value(state.left, state.right), state
+    for _ in range(10):
+        state = solver.step(state)
+    assert state.objective == pytest.approx(problem.dense.value(state.left, state.right), rel=1e-10)
+    assert state.objective < 0.7 * begin
+    assert state.objective < 1.03 * best.objective
+
+    def steepness(at):
+        return np.sqrt(sum(np.sum(mean**2) for mean in expected_gradient(solver, at.left, at.right)))
+
+    assert steepness(state) < 0.05 * steepness(first)
+
+
+def test_search_and_lookup_give_the_same_bits():
+    problem = build(Case("squared", "arrays", "minus"), shape=(20, 15))
+    searched, looked_up = (
+        StochasticGradient(problem.objective, variant).step(Factors(*start(problem.dense)))
+        for variant in ("bsearch", "dense")
+    )
+    assert np.array_equal(searched.left, looked_up.left)
+    assert np.array_equal(searched.right, looked_up.right)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_same_seed_same_bits_another_seed_others(variant, dtype):
+    problem = build(Case("squared"), shape=(20, 15), dtype=dtype)
+    states = []
+    for seed in (3, 3, 4):
+        solver = StochasticGradient(problem.objective, variant, random_state=seed)
+        state = Factors(*start(problem.dense, dtype=dtype))
+        for _ in range(3):
+            state = solver.step(state)
+        states.append(state)
+    assert states[0].left.dtype == states[0].right.dtype == dtype
+    assert np.array_equal(states[0].left, states[1].left)
+    assert np.array_equal(states[0].right, states[1].right)
+    assert states[0].objective == states[1].objective
+    assert not np.array_equal(states[0].left, states[2].left)
+
+
+def test_two_steps_are_one_step_of_twice_the_updates():
+    problem = build(Case("squared"), shape=(20, 15))
+    begin = Factors(*start(problem.dense))
+    half = StochasticGradient(problem.objective, updates=150)
+    whole = StochasticGradient(problem.objective, updates=300).step(begin)
+    first = half.step(begin)
+    forgotten = StochasticGradient(problem.objective, updates=150)
+    forgotten.step(begin)
+    assert np.array_equal(half.step(first).left, whole.left)
+    assert not np.array_equal(forgotten.step(Factors(first.left, first.right)).left, whole.left)
+
+
+def test_updates_by_default():
+    sparse = build(Case("squared"), shape=(20, 15))
+    assert StochasticGradient(sparse.objective).updates == 20 * 15  # fewer than ten for each stored pair
+
+
+def test_the_state_passed_in_is_not_changed_and_constant_columns_stay():
+    problem = build(Case("squared", biases="biased"))
+    left, right = start(problem.dense)
+    state = Factors(left.copy(), right.copy())
+    new = StochasticGradient(problem.objective).step(state)
+    assert np.array_equal(state.left, left)
+    assert np.array_equal(state.right, right)
+    assert np.array_equal(new.left[:, -1], np.ones(len(left)))
+    assert np.array_equal(new.right[:, -2], np.ones(len(right)))
+
+
+def test_too_large_an_array_is_refused(monkeypatch):
+    objective = build(Case("squared")).objective
+    monkeypatch.setattr(module, "MAX_DENSE_BYTES", 4 * 7 * 6)
+    StochasticGradient(objective, "dense")
+    monkeypatch.setattr(module, "MAX_DENSE_BYTES", 4 * 7 * 6 - 1)
+    with pytest.raises(ValueError, match=r'array of 7 × 6 numbers.*choose "reform" or "bsearch"'):
+        StochasticGradient(objective, "dense")
+    StochasticGradient(objective, "bsearch")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"variant": "hash"}, "variant must be one of 'reform', 'bsearch', 'dense', got 'hash'"),
+        ({"learning_rate": 0.0}, "learning_rate must be a finite number > 0"),
+        ({"learning_rate": np.nan}, "learning_rate must be a finite number > 0"),
+        ({"updates": 0}, "updates must be a positive integer or None"),
+        ({"updates": 1.5}, "updates must be a positive integer or None"),
+    ],
+)
+def test_bad_parameters_are_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        StochasticGradient(build(Case("squared")).objective, **wrong)
+
+
+def test_a_loss_of_ones_own_is_refused():
+    with pytest.raises(ValueError, match="built-in losses only, not 'pseudo_huber'"):
+        StochasticGradient(build(Case("pseudo_huber")).objective)
