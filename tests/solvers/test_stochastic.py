@@ -2,7 +2,11 @@ import numpy as np
 import pytest
 
 import everypair.solvers.stochastic as module
+from everypair.data.pairs import Pairs
 from everypair.kernels.stochastic import term_gradient
+from everypair.problem.negatives import Negatives
+from everypair.problem.objective import Objective
+from everypair.problem.ridge import Ridge
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.newton import Factors, RowNewton
 from everypair.solvers.stochastic import VARIANTS, StochasticGradient
@@ -100,8 +104,11 @@ def test_two_steps_are_one_step_of_twice_the_updates():
 
 
 def test_updates_by_default():
-    sparse = build(Case("squared"), shape=(20, 15))
-    assert StochasticGradient(sparse.objective).updates == 20 * 15  # fewer than ten for each stored pair
+    dense = build(Case("squared"), shape=(20, 15))
+    assert StochasticGradient(dense.objective).updates == 20 * 15
+    pairs = Pairs.from_matrix(np.eye(30))
+    sparse = Objective(pairs, "squared", Negatives.from_scheme(pairs, 0.1), Ridge.checked(0.1, 0))
+    assert StochasticGradient(sparse).updates == 10 * 30
 
 
 def test_the_state_passed_in_is_not_changed_and_constant_columns_stay():

@@ -82,8 +82,8 @@ class Sampling:
             accepted = np.concatenate([accepted, fresh[:missing]])
         if len(accepted) < count:
             raise ValueError(
-                f'scheme="{self.scheme}" found only {len(accepted)} of {count} distinct unknown pairs: too few are left '
-                'where it draws; lower the ratio or choose scheme="uniform".'
+                f'scheme="{self.scheme}" found only {len(accepted)} of {count} distinct unknown pairs: too few are '
+                'left where it draws; lower the ratio or choose scheme="uniform".'
             )
         return accepted // n, accepted % n
 
@@ -98,7 +98,7 @@ class Sampling:
         >>> sampling = Sampling.from_scheme(Pairs.from_matrix([[1, 1, 0], [1, 0, 0]]), "uniform")
         >>> rows, columns = sampling.draw_rows(0, sp.csr_array([[0, 1, 1], [0, 1, 0]]), total=2, seed=0)
         >>> rows.tolist(), columns.tolist()
-        ([0, 1], [0, 0])
+        ([0, 1], [0, 2])
         """
         own, other = (self.left, self.right) if side == 0 else (self.right, self.left)
         counts = np.diff(np.concatenate([[0], np.cumsum(rows.data > 0)])[rows.indptr])
@@ -111,7 +111,7 @@ class Sampling:
         column = order[np.arange(len(row)) - starts[row]]
         stored = np.repeat(np.arange(rows.shape[0], dtype=np.int64) * len(other), stored_counts) + rows.indices
         free = ~_contains(stored, row * len(other) + column)
-        before = np.cumsum(free) - free  # unknown columns before this one, of all rows
+        before: Array = np.cumsum(free) - free  # unknown columns before this one, of all rows
         rank = before - np.append(before, 0)[starts][row]
         keep = free & (rank < wanted[row])
         return row[keep], column[keep]
