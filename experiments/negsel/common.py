@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from datasets import split  # noqa: E402
+from datasets import split
 
-from everypair.evaluate import ranking_metrics  # noqa: E402
+from everypair.evaluate import ranking_metrics
 
 RESULTS = Path(__file__).parent / "results"
 COLUMNS = ("ndcg@1", "ndcg@10", "nhlu", "map", "auc")

@@ -4,7 +4,7 @@
 
 (a) Full: squared loss, α = 0.1, λ_i = 0.1·max(1, |Ω_i⁺|); the paper's setting in our ½ convention is the same.
 (b) Subsampled: |Ω⁻| = |Ω⁺| drawn uniformly, all other pairs without cost, the same ridge.
-One thread, CPU seconds of the sweeps, the same start. Writes results/figure1_<data>.json, .md and, with matplotlib, .png.
+One thread, CPU seconds of the sweeps, the same start. Writes results/figure1_<data>.json, .md and (matplotlib) .png.
 """
 
 from __future__ import annotations

@@ -186,20 +186,16 @@ class SubsampledMF(FactorizationModel):
         The pair with item j contributes −r_j v·v_j/λ_i with r_j the slope of its loss. The base term holds the item's
         bias and what training left unsolved.
         """
+        check_is_fitted(self)
+        stored = self.targets_
+        if stored is None:
+            stored = np.where(self.interactions_.data > 0, 1, self.loss_.dislike_target)
+        drawn = self.sampled_.tocoo()
         counted = copy.copy(self)  # the same model, which knows its negatives
-        if hasattr(self, "sampled_"):
-            drawn = self.sampled_.tocoo()
-            stored = self.targets_
-            if stored is None:
-                stored = np.where(self.interactions_.data > 0, 1, self.loss_.dislike_target)
-            counted.interactions_, targets = with_negatives(
-                self.interactions_,
-                stored,
-                drawn.row,
-                drawn.col,
-                self.sampled_value_,  # type: ignore[arg-type]
-            )
-            counted.targets_ = targets.data
+        counted.interactions_, targets = with_negatives(
+            self.interactions_, stored, drawn.row, drawn.col, self.sampled_value_
+        )
+        counted.targets_ = targets.data
         return super(SubsampledMF, counted).explain(user, item, n)
 
     def _fold_in(self, side: int, rows: Any, weights: ArrayLike | None, values: ArrayLike | None) -> Array:
@@ -238,7 +234,7 @@ def with_negatives(training: Any, targets: Array, rows: Array, columns: Array, v
     places = (np.concatenate([own_rows, rows]), np.concatenate([training.indices, columns]))
     signed = np.concatenate([training.data, np.full(len(rows), -1, training.dtype)])
     wanted = np.concatenate([targets, np.full(len(rows), value)]).astype(training.dtype)
-    return tuple(sp.csr_array((data, places), shape=training.shape) for data in (signed, wanted))  # type: ignore[return-value]
+    return sp.csr_array((signed, places), shape=training.shape), sp.csr_array((wanted, places), shape=training.shape)
 
 
 def _row_steps(solver: Any, loss: Loss, rank: int, cg_steps: int) -> RowSteps:

@@ -77,6 +77,12 @@ class Outcome:
     status: Status
 
 
+def decrease(history: list[dict[str, Any]]) -> float:
+    """Relative decrease of the objective in the last sweep."""
+    before, now = history[-2]["objective"], history[-1]["objective"]
+    return float((before - now) / abs(before)) if before else 0.0
+
+
 def run(
     solver: Solver,
     state: Factors,
@@ -94,6 +100,7 @@ def run(
     history: list[dict[str, Any]] = []
     kept, best, stale, seconds = state, -math.inf, 0, 0.0
     callbacks = tuple(callbacks)
+    descends = getattr(solver, "descends", True)  # a stochastic solver's objective may rise and fall again
     status = Status.MAX_ITER
     try:
         for iteration in range(1, rules.max_iter + 1):
@@ -118,7 +125,7 @@ def run(
             if rules.patience is not None and metrics and stale >= rules.patience:
                 status = Status.NO_IMPROVEMENT
                 break
-            if len(history) > 1 and history[-2]["objective"] - objective <= rules.tol * abs(history[-2]["objective"]):
+            if descends and len(history) > 1 and decrease(history) <= rules.tol:
                 status = Status.CONVERGED
                 break
             if rules.time_limit is not None and seconds >= rules.time_limit:

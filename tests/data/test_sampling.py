@@ -1,0 +1,123 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from everypair.data import Pairs, sample_negatives
+from everypair.data.sampling import SCHEMES, Sampling
+
+
+def random_pairs(m=40, n=30, density=0.2, seed=0):
+    matrix = np.random.default_rng(seed).random((m, n)) < density * np.linspace(0.2, 1.8, n)
+    matrix[0] = False  # a user without positives
+    matrix[:, 0] = False
+    matrix[1, 1:] = True
+    return Pairs.from_matrix(matrix.astype(float)), matrix
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_distinct_outside_and_reproducible(scheme):
+    pairs, matrix = random_pairs()
+    rows, columns = sample_negatives(pairs, 200, scheme, np.random.default_rng(3))
+    assert rows.dtype == columns.dtype == np.int64
+    assert len(set(zip(rows.tolist(), columns.tolist()))) == len(rows) == 200
+    assert not matrix[rows, columns].any()
+    again = sample_negatives(pairs, 200, scheme, np.random.default_rng(3))
+    assert np.array_equal(rows, again[0])
+    assert np.array_equal(columns, again[1])
+    assert not np.array_equal(rows, sample_negatives(pairs, 200, scheme, np.random.default_rng(4))[0])
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_draws_follow_the_scheme(scheme):
+    """First draws of many short samples against p_i q_j over unknown pairs: a chi-square statistic of their rows and of
+    their columns within five standard deviations of its mean."""
+    pairs, matrix = random_pairs()
+    left, right = matrix.sum(axis=1), matrix.sum(axis=0)
+    p = left if scheme == "user" else np.ones(40)
+    q = {"item-f": right, "item-w": 40 - right, "item-s": 1 / np.maximum(right, 1)}.get(scheme, np.ones(30))
+    chances = np.where(matrix, 0, np.outer(p, q))
+    chances /= chances.sum()
+    random = np.random.default_rng(0)
+    trials = 3000
+    drawn = np.array([sample_negatives(pairs, 1, scheme, random) for _ in range(trials)])[:, :, 0]
+    for axis, size in ((0, 40), (1, 30)):
+        expected = trials * chances.sum(axis=1 - axis)
+        seen = np.bincount(drawn[:, axis], minlength=size)
+        assert not seen[expected == 0].any()
+        kept = expected > 0
+        freedom = kept.sum() - 1
+        statistic = np.sum((seen[kept] - expected[kept]) ** 2 / expected[kept])
+        assert abs(statistic - freedom) < 5 * np.sqrt(2 * freedom)
+
+
+def test_every_unknown_pair_can_be_drawn():
+    pairs, matrix = random_pairs()
+    unknown = np.sum(~matrix)
+    rows, columns = sample_negatives(pairs, unknown, random=0)
+    seen = np.zeros_like(matrix)
+    seen[rows, columns] = True
+    assert np.array_equal(seen, ~matrix)
+    with pytest.raises(ValueError, match=f"only {unknown} pairs are unknown"):
+        sample_negatives(pairs, unknown + 1, random=0)
+    assert sample_negatives(pairs, 0, random=0)[0].shape == (0,)
+
+
+def test_dislikes_are_not_drawn():
+    matrix = np.array([[1.0, -1.0, 0.0]])
+    rows, columns = sample_negatives(Pairs.from_matrix(matrix), 1, random=0)
+    assert (rows.tolist(), columns.tolist()) == ([0], [2])
+
+
+def test_an_exhausted_scheme_is_refused():
+    pairs, matrix = random_pairs()  # item-f never draws the item without positives
+    with pytest.raises(ValueError, match="item-f"):
+        sample_negatives(pairs, np.sum(~matrix), "item-f", 0)
+    full = np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+    with pytest.raises(ValueError, match="only 0 pairs"):
+        sample_negatives(Pairs.from_matrix(full), 1, "item-w", 0)
+
+
+def test_other_schemes_are_refused():
+    pairs, _ = random_pairs()
+    for scheme in ("popular", None, 3):
+        with pytest.raises(ValueError, match="scheme must be one of"):
+            sample_negatives(pairs, 3, scheme)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("side", [0, 1])
+def test_new_rows_get_as_many_as_training_gives(scheme, side):
+    pairs, matrix = random_pairs()
+    sampling = Sampling.from_scheme(pairs, scheme)
+    rows = sp.csr_array((matrix if side == 0 else matrix.T).astype(float))
+    own = (sampling.left, sampling.right)[side]
+    new, columns = sampling.draw_rows(side, rows, 300, seed=5)
+    dense = rows.toarray() > 0
+    assert not dense[new, columns].any()
+    assert len(set(zip(new.tolist(), columns.tolist()))) == len(new)
+    other = (sampling.right, sampling.left)[side]
+    most = np.sum(~dense & (other > 0), axis=1)
+    expected = np.minimum(np.rint(300 * own / own.sum()), most)
+    assert np.array_equal(np.bincount(new, minlength=len(own)), expected)
+
+
+def test_a_new_row_does_not_depend_on_the_others():
+    pairs, matrix = random_pairs()
+    sampling = Sampling.from_scheme(pairs, "item-w")
+    rows = sp.csr_array(matrix.astype(float))
+    new, columns = sampling.draw_rows(0, rows, 400, seed=1)
+    for row in (0, 1, 17, 39):
+        alone = sampling.draw_rows(0, rows[[row]], 400, seed=1)[1]
+        assert np.array_equal(alone, columns[new == row])
+    assert not np.array_equal(sampling.draw_rows(0, rows, 400, seed=2)[1], columns)
+
+
+def test_the_order_of_new_rows_follows_the_weights():
+    """The first column of an empty new row is j with chance q_j."""
+    pairs, matrix = random_pairs()
+    sampling = Sampling.from_scheme(pairs, "item-w")
+    empty = sp.csr_array((1, 30))
+    first = [sampling.draw_rows(0, empty, 40, seed)[1][0] for seed in range(2000)]
+    expected = 2000 * sampling.right / sampling.right.sum()
+    statistic = np.sum((np.bincount(first, minlength=30) - expected) ** 2 / expected)
+    assert abs(statistic - 29) < 5 * np.sqrt(58)
