@@ -63,7 +63,8 @@ def demo(
     names = data.package_names
     known = [name for name in SHOWN_PACKAGES if name in names]
     rows = np.searchsorted(names, known)
-    items, _ = model.recommend(rows, n=6)
+    itself = data.dependency_names[None, :] == names[rows][:, None]  # a package does not depend on itself
+    items, _ = model.recommend(rows, n=6, block=itself)
     answers = Table(title="What else would this package depend on? (✓ = it does, the pair was held out)")
     answers.add_column("package")
     answers.add_column("suggested, best first")

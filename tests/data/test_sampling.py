@@ -70,8 +70,12 @@ def test_dislikes_are_not_drawn():
 
 def test_an_exhausted_scheme_is_refused():
     pairs, matrix = random_pairs()  # item-f never draws the item without positives
-    with pytest.raises(ValueError, match="item-f"):
-        sample_negatives(pairs, np.sum(~matrix), "item-f", 0)
+    drawable = np.sum(~matrix[:, 1:])
+    with pytest.raises(ValueError, match=f"only {drawable} pairs .*item-f"):
+        sample_negatives(pairs, drawable + 1, "item-f", 0)
+    skewed = Sampling("item-s", np.ones(40), np.array([1.0] * 29 + [1e-12]))  # possible, and hopeless
+    with pytest.raises(ValueError, match="hardly ever draws the rest"):
+        skewed.draw(pairs, int(np.sum(~matrix)), np.random.default_rng(0))
     full = np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
     with pytest.raises(ValueError, match="only 0 pairs"):
         sample_negatives(Pairs.from_matrix(full), 1, "item-w", 0)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from everypair import SubsampledMF
 from everypair.problem import get_loss
@@ -85,7 +86,7 @@ def test_fold_in_is_the_sub_problem_of_training(loss):
         (0, matrix[::5], model.fold_in_users(matrix[::5]), model.right_factors_),
         (1, matrix.T[::4], model.fold_in_items(matrix[:, ::4]), model.left_factors_),
     ):
-        new, columns = model.sampling_.draw_rows(side, _csr(rows), model.n_sampled_, model.fold_in_seed_)
+        new, columns = model.sampling_.draw_rows(side, sp.csr_array(rows), model.n_sampled_, model.fold_in_seed_)
         for i, row in enumerate(rows):
             stored, drawn = np.flatnonzero(row), columns[new == i]
             slopes = [
@@ -94,12 +95,6 @@ def test_fold_in_is_the_sub_problem_of_training(loss):
             ]
             gradient = other[np.concatenate([stored, drawn])].T @ slopes + 0.1 * len(stored) * folded[i]
             np.testing.assert_allclose(gradient, 0, atol=1e-7)
-
-
-def _csr(rows):
-    import scipy.sparse as sp
-
-    return sp.csr_array(rows)
 
 
 def test_a_folded_in_user_does_not_depend_on_the_others():

@@ -21,7 +21,7 @@ from everypair.data.pairs import Pairs
 
 Array = NDArray[Any]
 SCHEMES = ("user", "item-f", "item-w", "item-s", "uniform")
-LEAST_BATCH, LARGEST_BATCH = 1024, 1 << 22  # draws of one round
+LEAST_BATCH = 1024  # draws of one round; the most are four times what was asked for
 MOST_ROUNDS = 100
 
 
@@ -64,9 +64,14 @@ class Sampling:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Draw ``count`` distinct pairs outside Ω."""
         m, n = pairs.shape
-        unknown = m * n - pairs.nnz
+        unknown = self._drawable(pairs)
         if count > unknown:
-            raise ValueError(f"{count} negatives were asked for and only {unknown} pairs are unknown: lower the ratio.")
+            raise ValueError(
+                f'{count} negatives were asked for and only {unknown} pairs are unknown where scheme="{self.scheme}" '
+                "draws: lower the ratio or choose another scheme."
+            )
+        if count == 0:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
         stored = np.repeat(np.arange(m, dtype=np.int64) * n, np.diff(pairs.rows.indptr)) + pairs.rows.indices
         rows, columns = _Choice(self.left), _Choice(self.right)
         accepted = np.empty(0, np.int64)
@@ -75,17 +80,23 @@ class Sampling:
             missing = count - len(accepted)
             if missing == 0:
                 break
-            size = int(np.clip(1.1 * missing / rate, LEAST_BATCH, LARGEST_BATCH))
+            size = int(np.clip(1.1 * missing / rate, LEAST_BATCH, max(LEAST_BATCH, 4 * count)))
             drawn = rows.draw(size, random) * n + columns.draw(size, random)
             fresh = _first_occurrences(drawn[~_contains(stored, drawn) & ~_contains(np.sort(accepted), drawn)])
             rate = max(len(fresh) / size, 1 / size)
             accepted = np.concatenate([accepted, fresh[:missing]])
         if len(accepted) < count:
             raise ValueError(
-                f'scheme="{self.scheme}" found only {len(accepted)} of {count} distinct unknown pairs: too few are '
-                'left where it draws; lower the ratio or choose scheme="uniform".'
+                f'scheme="{self.scheme}" found only {len(accepted)} of {count} distinct unknown pairs in '
+                f'{MOST_ROUNDS} rounds: it hardly ever draws the rest; lower the ratio or choose scheme="uniform".'
             )
         return accepted // n, accepted % n
+
+    def _drawable(self, pairs: Pairs) -> int:
+        """Number of pairs outside Ω whose row and column can both be drawn."""
+        left, right = self.left > 0, self.right > 0
+        stored = np.repeat(left, np.diff(pairs.rows.indptr)) & right[pairs.rows.indices]
+        return int(left.sum()) * int(right.sum()) - int(stored.sum())
 
     def draw_rows(self, side: int, rows: Any, total: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Draw negatives of new rows (CSR, canonical) of ``side`` as if they had been among ``total`` training draws.
@@ -127,9 +138,6 @@ class _Choice:
     """Positions drawn with replacement, in proportion to weights."""
 
     def __init__(self, weights: NDArray[np.float64]) -> None:
-        total = weights.sum()
-        if total == 0:
-            raise ValueError("this scheme draws from nothing here: all of its weights are zero; choose another scheme.")
         self._size = len(weights)
         self._uniform = bool((weights == weights[0]).all())
         sums = np.cumsum(weights)

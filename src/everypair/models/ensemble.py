@@ -18,6 +18,10 @@ from everypair.problem.objective import LEFT
 from everypair.solvers.loop import Callback, Status
 
 Array = NDArray[Any]
+SHARED = (
+    "interactions_", "targets_", "loss_", "negatives_", "ridge_", "sampling_", "n_sampled_", "sampled_value_", "rank_",
+    "biases_", "reg_",
+)  # fmt: skip
 
 
 class EnsembleMF(SubsampledMF):
@@ -102,9 +106,11 @@ class EnsembleMF(SubsampledMF):
         begin = time.perf_counter()
         members: list[SubsampledMF] = []
         for seed in random.integers(2**63, size=n_models).tolist():
-            left = None if self.time_limit is None else self.time_limit - (time.perf_counter() - begin)
-            if members and left is not None and left <= 0:
-                break
+            left = self.time_limit
+            if members and left is not None:
+                left -= time.perf_counter() - begin
+                if left <= 0:
+                    break
             member = SubsampledMF(**self._member_parameters(random_state=seed, time_limit=left))
             member.fit(interactions, targets=targets, validation=validation, callbacks=callbacks)
             del member.sampled_  # of no use to the mean
@@ -122,8 +128,7 @@ class EnsembleMF(SubsampledMF):
 
     def _average(self, members: list[SubsampledMF], status: Status) -> None:
         first = members[0]
-        for name in ("interactions_", "targets_", "loss_", "negatives_", "ridge_", "sampling_", "n_sampled_",
-                     "sampled_value_", "rank_", "biases_", "reg_"):  # fmt: skip
+        for name in SHARED:
             setattr(self, name, getattr(first, name))
         self.left_factors_ = np.concatenate([member.left_factors_ for member in members], axis=1) / len(members)
         self.right_factors_ = np.concatenate([member.right_factors_ for member in members], axis=1)
@@ -142,8 +147,7 @@ class EnsembleMF(SubsampledMF):
     def _member(self, number: int) -> SubsampledMF:
         """Member ``number`` (from 0), cut from the concatenated factors; it answers everything but ``explain``."""
         member = SubsampledMF(**self._member_parameters())
-        for name in ("interactions_", "targets_", "loss_", "negatives_", "ridge_", "sampling_", "n_sampled_",
-                     "sampled_value_", "rank_", "biases_", "reg_"):  # fmt: skip
+        for name in SHARED:
             setattr(member, name, getattr(self, name))
         width = self.left_factors_.shape[1] // self.n_models_
         columns = slice(number * width, (number + 1) * width)
