@@ -24,7 +24,7 @@ from everypair.solvers.choose import solver_maker
 from everypair.solvers.newton import Factors
 
 FULL = ("newton", "block", "als", "cd", "sg-reform", "sg-bsearch", "sg-dense")
-SUBSAMPLED = ("newton", "block", "als", "cd", "sg-bsearch")
+SUBSAMPLED = ("newton", "block", "als", "cd", "sg-reform")
 TARGETS = (1e-2, 1e-3, 1e-4)
 
 

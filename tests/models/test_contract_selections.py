@@ -1,5 +1,7 @@
 """The models that select their negatives pass the same contract as the one that counts every pair."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from everypair import BPR, EnsembleMF, SubsampledMF
@@ -8,7 +10,7 @@ from everypair.testing import RecommenderContract, block_matrix
 
 class TestSubsampledSquared(RecommenderContract):
     fold_in_tolerance = 0.2  # other negatives than in training
-    params = {"loss": "squared"}
+    params: ClassVar = {"loss": "squared"}
 
     def make_model(self, **params):
         fixed = {"rank": 3, "ratio": 1.0, "reg": 0.1, "max_iter": 10, "random_state": 0}
@@ -18,7 +20,7 @@ class TestSubsampledSquared(RecommenderContract):
 class TestSubsampledLogistic(TestSubsampledSquared):
     quality_floor = 0.9  # a held-out item may be drawn as a negative
     fold_in_tolerance = 0.7
-    params = {"loss": "logistic"}
+    params: ClassVar = {"loss": "logistic"}
 
     def test_empty_rows_and_columns(self):
         """Users without events have negatives of their own, and so scores of their own; new ones are all alike."""
@@ -33,7 +35,7 @@ class TestSubsampledLogistic(TestSubsampledSquared):
 
 class TestSubsampledWithBiases(TestSubsampledLogistic):
     fold_in_tolerance = 0.5
-    params = {"loss": "squared", "biases": True, "scheme": "item-w"}
+    params: ClassVar = {"loss": "squared", "biases": True, "scheme": "item-w"}
 
 
 class TestEnsemble(RecommenderContract):

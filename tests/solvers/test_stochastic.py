@@ -150,3 +150,22 @@ def test_bad_parameters_are_refused(wrong, message):
 def test_a_loss_of_ones_own_is_refused():
     with pytest.raises(ValueError, match="built-in losses only, not 'pseudo_huber'"):
         StochasticGradient(build(Case("pseudo_huber")).objective)
+
+
+def test_reform_draws_stored_pairs_only_where_nothing_else_has_a_weight():
+    random = np.random.default_rng(3)
+    stored = np.where(random.random((30, 20)) < 0.4, random.choice([-1.0, 1.0], (30, 20)), 0)
+    pairs = Pairs.from_matrix(stored, dtype=np.float64)
+    objective = Objective(
+        pairs, "squared", Negatives.from_scheme(pairs, 0.0), Ridge.checked(0.1, "count"), dtype=np.float64
+    )
+    solver = StochasticGradient(objective, updates=20 * pairs.nnz)
+    assert solver.n_terms == pairs.nnz
+    state = Factors(0.3 * random.normal(size=(30, 2)), 0.3 * random.normal(size=(20, 2)))
+    best = RowNewton(objective, RowSteps(cg=8))
+    reference = state
+    for _ in range(200):
+        reference = best.step(reference)
+    for _ in range(40):
+        state = solver.step(state)
+    assert state.objective < 1.05 * reference.objective

@@ -72,7 +72,7 @@ class EnsembleMF(SubsampledMF):
         solver: str = "auto",
         max_iter: int = 16,
         tol: float = 1e-4,
-        cg_steps: int = 8,
+        cg_steps: int = 3,
         patience: int | None = None,
         time_limit: float | None = None,
         random_state: Any = None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,14 +22,12 @@ from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import LEFT, Objective
 from everypair.problem.ridge import Ridge
+from everypair.solvers.choose import check_solver, solver_maker
 from everypair.solvers.fold_in import solve_to_optimum
-from everypair.solvers.half_step import RowSteps
-from everypair.solvers.loop import Callback
-from everypair.solvers.newton import Factors, RowNewton
+from everypair.solvers.loop import Callback, Solver
+from everypair.solvers.newton import Factors
 
 Array = NDArray[Any]
-SOLVERS = ("auto", "als", "newton", "block")
-BLOCK = 8  # coordinates solved at a time by solver="block"
 
 
 class SubsampledMF(FactorizationModel):
@@ -52,9 +49,7 @@ class SubsampledMF(FactorizationModel):
     reg, reg_exponent : ridge λ > 0 (or a (left, right) pair), and how it is scaled: ``"count"`` for λ·max(1, |Ω_i⁺|),
         or the power of a row's total weight.
     biases : learn a bias for every user and every item.
-    solver : ``"als"`` solves each row's Newton system exactly, ``"newton"`` by ``cg_steps`` conjugate-gradient steps,
-        ``"block"`` exactly for eight coordinates at a time; ``"auto"`` is ``"als"`` for the squared loss, otherwise
-        ``"newton"``.
+    solver : as in :class:`~everypair.OneClassMF`; ``"sg-reform"`` draws from the counted pairs only.
     max_iter, tol, patience, time_limit, cg_steps, random_state, n_threads, dtype, verbose : as in
         :class:`~everypair.OneClassMF`.
 
@@ -90,7 +85,7 @@ class SubsampledMF(FactorizationModel):
         solver: str = "auto",
         max_iter: int = 16,
         tol: float = 1e-4,
-        cg_steps: int = 8,
+        cg_steps: int = 3,
         patience: int | None = None,
         time_limit: float | None = None,
         random_state: Any = None,
@@ -137,7 +132,8 @@ class SubsampledMF(FactorizationModel):
         ratio = _checked_ratio(self.ratio)
         loss = get_loss(self.loss)
         value = _checked_value(self.negative_value, loss)
-        steps = _row_steps(self.solver, loss, rank, parameters.integer("cg_steps", self.cg_steps))
+        check_solver(self.solver, loss)
+        cg_steps = parameters.integer("cg_steps", self.cg_steps)
         ridge = _checked_ridge(self.reg, self.reg_exponent)
         pairs = Pairs.from_matrix(interactions, targets, dtype)
         check_rank(rank, pairs)
@@ -159,14 +155,13 @@ class SubsampledMF(FactorizationModel):
                 rank=rank, biases=self.biases, dtype=dtype, n_threads=threads,
             )  # fmt: skip
 
-        def make_solver(problem: Objective) -> Resampled | RowNewton:
-            return Resampled(problem, draw, steps, threads) if self.resample else RowNewton(problem, steps, threads)
+        make = solver_maker(self.solver, start.left.shape[1], cg_steps, fold_in_seed % 2**31, threads)
 
         self._train(
             draw(),
-            make_solver,
+            (lambda problem: Resampled(problem, draw, make)) if self.resample else make,
             start,
-            replace(rules, tol=-math.inf) if self.resample else rules,
+            rules,
             validate,
             callbacks,
             self.verbose,
@@ -213,19 +208,22 @@ class SubsampledMF(FactorizationModel):
 
 
 class Resampled:
-    """Row-wise Newton with new negatives before every sweep but the first."""
+    """A solver that gets new negatives before every sweep but the first."""
 
-    def __init__(self, objective: Objective, draw: Callable[[], Objective], steps: RowSteps, n_threads: int) -> None:
+    descends = False
+
+    def __init__(
+        self, objective: Objective, draw: Callable[[], Objective], make: Callable[[Objective], Solver]
+    ) -> None:
         self._next: Objective | None = objective
         self._draw = draw
-        self._steps = steps
-        self._threads = n_threads
+        self._make = make
 
     def step(self, state: Factors) -> Factors:
         """One sweep over both sides, on other negatives than the last."""
         objective = self._next or self._draw()
         self._next = None
-        return RowNewton(objective, self._steps, self._threads).step(state)
+        return self._make(objective).step(state)
 
 
 def with_negatives(training: Any, targets: Array, rows: Array, columns: Array, value: float) -> tuple[Any, Any]:
@@ -235,16 +233,6 @@ def with_negatives(training: Any, targets: Array, rows: Array, columns: Array, v
     signed = np.concatenate([training.data, np.full(len(rows), -1, training.dtype)])
     wanted = np.concatenate([targets, np.full(len(rows), value)]).astype(training.dtype)
     return sp.csr_array((signed, places), shape=training.shape), sp.csr_array((wanted, places), shape=training.shape)
-
-
-def _row_steps(solver: Any, loss: Loss, rank: int, cg_steps: int) -> RowSteps:
-    if not isinstance(solver, str) or solver not in SOLVERS:
-        raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {solver!r}.")
-    if solver == "auto":
-        solver = "als" if loss.name == "squared" else "newton"
-    if solver == "newton":
-        return RowSteps(cg=cg_steps)
-    return RowSteps(block=rank + 2 if solver == "als" else min(BLOCK, rank))
 
 
 def _checked_ratio(ratio: Any) -> float:

@@ -4,7 +4,7 @@
 "block"      exact steps on blocks of coordinates, every loss   O(|Ω|kb + (m+n)k²)
 "als"        exact rows, squared loss                           O(|Ω|k² + (m+n)k³)
 "cd"         two-level coordinate descent, squared loss         O(|Ω|k + (m+n)k²)
-"sg-reform", "sg-bsearch", "sg-dense"   stochastic gradient, squared loss: to be compared with, not to be used
+"sg-reform", "sg-bsearch", "sg-dense"   stochastic gradient, built-in losses: to be compared with, not to be used
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from everypair.solvers.newton import RowNewton
 from everypair.solvers.stochastic import StochasticGradient
 
 SOLVERS = ("auto", "newton", "block", "als", "cd", "sg-reform", "sg-bsearch", "sg-dense")
-SQUARED_ONLY = ("als", "cd", "sg-reform", "sg-bsearch", "sg-dense")
+SQUARED_ONLY = ("als", "cd")
 BLOCK = 32
 
 

@@ -29,7 +29,8 @@ MAX_DENSE_BYTES = 2**30
 class StochasticGradient:
     """Lower an :class:`Objective` by random single-pair updates, drawn uniformly from the terms of the variant.
 
-    - ``"reform"``: |Ω| + m·n terms, all pairs as if unknown and the stored ones corrected (NegSel (3.20)).
+    - ``"reform"``: |Ω| + m·n terms, all pairs as if unknown and the stored ones corrected (NegSel (3.20)); |Ω| terms
+      where nothing outside Ω has a weight.
     - ``"bsearch"``: m·n terms; binary search tells whether the pair is stored (NegSel (3.19)).
     - ``"dense"``: the same, looked up in an m × n array of 4·m·n bytes; refused above 1 GiB.
 
@@ -84,7 +85,9 @@ class StochasticGradient:
         self.variant = variant
         self.learning_rate = float(learning_rate)
         self.updates = int(updates)
-        self.n_terms = m * n + (stored if variant == "reform" else 0)
+        left = objective.sides[LEFT]
+        self._only_stored = variant == "reform" and not (left.own_weights.any() and left.other_weights.any())
+        self.n_terms = (0 if self._only_stored else m * n) + (stored if variant == "reform" else 0)
         self._counter = np.random.default_rng(random_state).integers(2**64, dtype=np.uint64)
         self._lookup = self._rows_or_positions()
         self._sums = np.zeros(m), np.zeros(n)
@@ -111,8 +114,8 @@ class StochasticGradient:
             constant=constant,
             left_values=values[LEFT],
             right_values=values[RIGHT],
-            left_ridge=left.ridge / (n + more[LEFT]),
-            right_ridge=right.ridge / (m + more[RIGHT]),
+            left_ridge=left.ridge / np.maximum((0 if self._only_stored else n) + more[LEFT], 1),
+            right_ridge=right.ridge / np.maximum((0 if self._only_stored else m) + more[RIGHT], 1),
             left_free=left.free_columns(rank).astype(np.float64),
             right_free=right.free_columns(rank).astype(np.float64),
         )
