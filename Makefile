@@ -30,6 +30,7 @@ format: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/top_k.py
+	$(BIN)/python benchmarks/scaling.py
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
