@@ -25,7 +25,8 @@ def row_terms(
 ) -> Any:  # fmt: skip
     """Fill slopes and curvatures at ``score`` and return the value there."""
     value = 0.0
-    for t in range(count):
+    first = np.uint64(first)  # unsigned positions need no check for counting from the end, which would bar vectors
+    for t in range(np.uint64(count)):
         target, s = np.float64(y[first + t]), np.float64(score[t])
         cost, w = np.float64(c[first + t]), np.float64(weight[t])
         if own_value is None:
@@ -50,7 +51,8 @@ def row_value(
 ) -> Any:  # fmt: skip
     """Return the value at score + length · delta."""
     value = 0.0
-    for t in range(count):
+    first = np.uint64(first)  # unsigned positions need no check for counting from the end, which would bar vectors
+    for t in range(np.uint64(count)):
         target, s = np.float64(y[first + t]), np.float64(score[t]) + length * np.float64(delta[t])
         if own_value is None:
             loss = loss_value(code, target, s)
