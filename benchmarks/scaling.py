@@ -24,6 +24,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--rank", type=int, default=32)
+    parser.add_argument("--repeats", type=int, default=7, help="sweeps a size, of which the fastest counts")
     parser.add_argument("--solvers", nargs="+", default=list(SOLVERS))
     options = parser.parse_args()
     counts, seconds = [], {name: [] for name in options.solvers}
@@ -38,7 +39,7 @@ def main() -> None:
         for name in options.solvers:
             solver = solver_maker(name, options.rank, 2, 0, 2)(objective)
             state, times = solver.step(start), []
-            for _ in range(3):
+            for _ in range(options.repeats):
                 begin = time.process_time()
                 state = solver.step(state)
                 times.append(time.process_time() - begin)
