@@ -71,9 +71,11 @@ def test_sparse_dense(data):
 
 
 def test_curvature_product(data):
-    out = np.full((M, K), 77, data["dtype"])
+    out, scores = np.full((M, K), 77, data["dtype"]), np.empty(len(data["indices"]), data["dtype"])
+    arrays = data["coefficients"], data["U"], data["V"], scores, out
     for chunk in ((0, 4), (4, M)):
-        curvature_product(*chunk, data["indptr"], data["indices"], data["coefficients"], data["U"], data["V"], out)
+        curvature_product(*chunk, data["indptr"], data["indices"], *arrays)
+    np.testing.assert_allclose(scores, scores_twin(data), rtol=data["tolerance"], atol=data["tolerance"])
     expected = sparse_dense_twin(data, wide(data["coefficients"]) * scores_twin(data))
     np.testing.assert_allclose(out, expected, rtol=10 * data["tolerance"], atol=10 * data["tolerance"])
 

@@ -46,7 +46,7 @@ def solve(loss, imputed, rows, newton, cg, newton_tol=0.0, cg_tol=0.0, chunks=((
     U, values, moved = rows["U"].copy(), np.full(M, 77.0), np.empty(M, bool)
     for start, stop in chunks:
         block = U[start:stop].copy()
-        pulls = rows["b"][start:stop] if imputed else rows["b"]
+        pulls = rows["p"][start:stop, None] * (rows["b"][start:stop] if imputed else rows["b"])
         kernel(
             start, stop, rows["indptr"], rows["indices"], rows["c"], rows["y"], rows["z"], rows["V"], rows["q"],
             rows["p"], rows["lam"], rows["sigma"], rows["free"], pulls, block, values[start:stop],

@@ -134,10 +134,10 @@ def test_biases_need_a_rank():
 def test_factors_of_other_shapes_are_refused(shapes):
     objective = build(Case()).objective
     left, right = (np.zeros(shape) for shape in shapes)
-    with pytest.raises(ValueError, match=r"factors must have shapes \(7, k\) and \(6, k\)"):
+    with pytest.raises(ValueError, match=r"parameters must have shapes \(7, k\) and \(6, k\)"):
         objective.value(left, right)
     for side in (0, 1):
-        with pytest.raises(ValueError, match="factors must have shapes"):
+        with pytest.raises(ValueError, match="parameters must have shapes"):
             objective.gradient(side, left, right)
-        with pytest.raises(ValueError, match="factors must have shapes"):
+        with pytest.raises(ValueError, match="parameters must have shapes"):
             objective.hessian_vector(side, np.zeros((7, COLUMNS)), left, right)

@@ -6,7 +6,7 @@ import pytest
 from everypair.data import Pairs
 from everypair.problem import Negatives, Objective, Ridge
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
-from everypair.solvers.newton import Factors, RowNewton
+from everypair.solvers.newton import Alternating, Factors
 
 M, N, RANK = 24, 18, 6
 
@@ -60,7 +60,7 @@ def test_relative_gradient_ends_below_a_millionth(block):
 
     state = Factors(left, right)
     first = size(state)
-    solver = RowNewton(objective, RowSteps(cg=4, block=block))
+    solver = Alternating(objective, RowSteps(cg=4, block=block))
     for _ in range(1500):
         state = solver.step(state)
     assert size(state) < 1e-6 * first
@@ -70,7 +70,7 @@ def test_relative_gradient_ends_below_a_millionth(block):
 def test_threads_do_not_change_a_bit(dtype):
     objective, left, right = make("logistic", "constant", False, dtype=dtype)
     steps = RowSteps(block=3)
-    one = RowNewton(objective, steps, 1).step(Factors(left, right))
-    two = RowNewton(objective, steps, 2).step(Factors(left, right))
+    one = Alternating(objective, steps, 1).step(Factors(left, right))
+    two = Alternating(objective, steps, 2).step(Factors(left, right))
     assert np.array_equal(one.left, two.left)
     assert np.array_equal(one.right, two.right)

@@ -6,7 +6,7 @@ import pytest
 import everypair.solvers.coordinate as module
 from everypair.solvers.coordinate import CoordinateDescent
 from everypair.solvers.half_step import TO_OPTIMUM
-from everypair.solvers.newton import Factors, RowNewton
+from everypair.solvers.newton import Alternating, Factors
 
 from ..problem.brute import COLUMNS, VALUES, Case, build, start
 
@@ -69,7 +69,7 @@ def test_never_rises_and_ends_where_the_gradient_vanishes(case):
 def test_ends_where_newton_ends(value):
     problem = build(Case("squared", "arrays", value, targets="explicit"), shape=(12, 9), reg=(0.5, 0.5))
     states = []
-    for solver in (CoordinateDescent(problem.objective), RowNewton(problem.objective, TO_OPTIMUM[np.dtype("f8")])):
+    for solver in (CoordinateDescent(problem.objective), Alternating(problem.objective, TO_OPTIMUM[np.dtype("f8")])):
         state = Factors(*start(problem.dense))
         for _ in range(200):
             state = solver.step(state)

@@ -8,7 +8,7 @@ import pytest
 
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Outcome, Status, StopRules, Sweep, run
-from everypair.solvers.newton import Factors, RowNewton
+from everypair.solvers.newton import Alternating, Factors
 
 from ..problem.brute import Case, build, start
 
@@ -225,7 +225,7 @@ def test_the_real_solver_converges_and_is_deterministic(loss):
     for _ in range(2):
         problem = build(Case(loss=loss), shape=(40, 30), dtype=np.float32)
         state = Factors(*start(problem.dense, dtype=np.float32))
-        outcomes.append(run(RowNewton(problem.objective, RowSteps()), state, StopRules(500, 1e-4)))
+        outcomes.append(run(Alternating(problem.objective, RowSteps()), state, StopRules(500, 1e-4)))
     one, two = outcomes
     objectives = [entry["objective"] for entry in one.history]
     assert one.status is two.status is Status.CONVERGED
@@ -238,7 +238,7 @@ def test_the_real_solver_converges_and_is_deterministic(loss):
 
 def test_the_real_solver_can_be_interrupted_inside_a_sweep(monkeypatch):
     problem = build(Case(), shape=(40, 30))
-    solver = RowNewton(problem.objective, RowSteps(), n_threads=2)
+    solver = Alternating(problem.objective, RowSteps(), n_threads=2)
     state = Factors(*start(problem.dense))
     two_sweeps = solver.step(solver.step(state))
     assemble, calls = problem.objective.assemble, []
@@ -260,7 +260,7 @@ def test_the_real_solver_can_be_interrupted_inside_a_sweep(monkeypatch):
 def test_the_real_solver_reports_an_objective_that_is_not_finite():
     problem = build(Case(loss="squared"), dtype=np.float32)
     state = Factors(*start(problem.dense, scale=1e25, dtype=np.float32))
-    outcome = run(RowNewton(problem.objective, RowSteps()), state, StopRules(9, 0.0))
+    outcome = run(Alternating(problem.objective, RowSteps()), state, StopRules(9, 0.0))
     assert outcome.status is Status.NOT_FINITE
     assert outcome.history == []
     assert outcome.state is state

@@ -3,7 +3,7 @@ import pytest
 
 from everypair.problem.gram import Gram
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
-from everypair.solvers.newton import Factors, RowNewton
+from everypair.solvers.newton import Alternating, Factors
 
 from ..problem.brute import PLAIN_LOSSES, VALUES, Case, build, start
 
@@ -13,7 +13,7 @@ from ..problem.brute import PLAIN_LOSSES, VALUES, Case, build, start
 @pytest.mark.parametrize("loss", PLAIN_LOSSES)
 def test_each_sweep_reports_the_objective_where_it_ends(loss, value, biases):
     problem = build(Case(loss=loss, value=value, biases=biases), shape=(12, 9))
-    solver = RowNewton(problem.objective, RowSteps())
+    solver = Alternating(problem.objective, RowSteps())
     state = Factors(*start(problem.dense))
     last = problem.dense.value(state.left, state.right)
     for _ in range(5):
@@ -29,7 +29,7 @@ def test_a_sweep_is_the_left_and_then_the_right_half_step():
     sides, steps = problem.objective.sides, RowSteps(newton=2)
     new_left, _ = half_step(sides[0], left, right, sides[0].gram_of(right), steps)
     new_right, _ = half_step(sides[1], right, new_left, sides[1].gram_of(new_left), steps)
-    state = RowNewton(problem.objective, steps).step(Factors(left, right))
+    state = Alternating(problem.objective, steps).step(Factors(left, right))
     assert np.array_equal(state.left, new_left)
     assert np.array_equal(state.right, new_right)
     assert np.array_equal(state.right_gram.matrix, sides[0].gram_of(new_right).matrix)
@@ -37,7 +37,7 @@ def test_a_sweep_is_the_left_and_then_the_right_half_step():
 
 def test_the_kept_gram_matrix_is_used():
     problem = build(Case())
-    solver = RowNewton(problem.objective, RowSteps())
+    solver = Alternating(problem.objective, RowSteps())
     first = solver.step(Factors(*start(problem.dense)))
     forgotten = Factors(first.left, first.right, first.objective)
     assert np.array_equal(solver.step(first).left, solver.step(forgotten).left)
@@ -51,7 +51,7 @@ def test_threads_do_not_change_a_bit(dtype):
     results = []
     for n_threads in (1, 2):
         problem = build(Case(), shape=(500, 200), dtype=dtype, n_threads=n_threads)
-        solver = RowNewton(problem.objective, RowSteps(), n_threads)
+        solver = Alternating(problem.objective, RowSteps(), n_threads)
         state = Factors(*start(problem.dense, dtype=dtype))
         for _ in range(3):
             state = solver.step(state)
@@ -65,7 +65,7 @@ def test_threads_do_not_change_a_bit(dtype):
 @pytest.mark.parametrize("loss", PLAIN_LOSSES)
 def test_many_sweeps_end_where_both_gradients_vanish(loss):
     problem = build(Case(loss=loss), reg=(0.5, 0.5))
-    solver = RowNewton(problem.objective, TO_OPTIMUM[np.dtype(np.float64)])
+    solver = Alternating(problem.objective, TO_OPTIMUM[np.dtype(np.float64)])
     state = Factors(*start(problem.dense))
 
     def steepness(at):

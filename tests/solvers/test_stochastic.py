@@ -8,7 +8,7 @@ from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 from everypair.solvers.half_step import RowSteps
-from everypair.solvers.newton import Factors, RowNewton
+from everypair.solvers.newton import Alternating, Factors
 from everypair.solvers.stochastic import VARIANTS, StochasticGradient
 
 from ..problem.brute import VALUES, Case, build, start
@@ -45,7 +45,7 @@ def test_comes_near_the_optimum(variant):
     problem = build(Case("squared", "arrays", "low_rank"), shape=(40, 30), reg=(0.3, 0.3))
     left, right = start(problem.dense)
     state = Factors(np.zeros_like(left), right)
-    newton = RowNewton(problem.objective, RowSteps(newton=3, cg=5))
+    newton = Alternating(problem.objective, RowSteps(newton=3, cg=5))
     best = state
     for _ in range(100):
         best = newton.step(best)
@@ -162,7 +162,7 @@ def test_reform_draws_stored_pairs_only_where_nothing_else_has_a_weight():
     solver = StochasticGradient(objective, updates=20 * pairs.nnz)
     assert solver.n_terms == pairs.nnz
     state = Factors(0.3 * random.normal(size=(30, 2)), 0.3 * random.normal(size=(20, 2)))
-    best = RowNewton(objective, RowSteps(cg=8))
+    best = Alternating(objective, RowSteps(cg=8))
     reference = state
     for _ in range(200):
         reference = best.step(reference)

@@ -109,7 +109,6 @@ def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: C
         for i in range(start, stop):
             first = indptr[i]
             d = indptr[i + 1] - first
-            bi = i - start if imputed else 0
             steepest = 0.0
             for l in range(K):
                 u[l] = U[i - start, l]
@@ -149,7 +148,7 @@ def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: C
                         for e in range(l):
                             matrix[l, e] = accumulated[l, e] * free[begin + l] * free[begin + e]
                         diagonal = np.float64(p[i]) * sigma[begin + l] + lam[i]
-                        slant = diagonal * u[begin + l] - np.float64(p[i]) * b[bi, begin + l]
+                        slant = diagonal * u[begin + l] - np.float64(b[i - start, begin + l])
                         matrix[l, l] = accumulated[l, l] + diagonal if free[begin + l] > 0 else 1.0
                         step[l] = -(pulled[l] + slant) * free[begin + l]
                         largest = max(largest, matrix[l, l])
@@ -160,7 +159,7 @@ def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: C
                     linear, square, doubt, u_norm, step_norm = 0.0, 0.0, 0.0, 0.0, 0.0
                     for l in range(B):
                         diagonal = np.float64(p[i]) * sigma[begin + l] + lam[i]
-                        rise = (diagonal * u[begin + l] - np.float64(p[i]) * b[bi, begin + l]) * step[l]
+                        rise = (diagonal * u[begin + l] - np.float64(b[i - start, begin + l])) * step[l]
                         descent += pulled[l] * step[l]
                         linear += rise
                         doubt += abs(rise)

@@ -1,4 +1,7 @@
-"""Sums over the stored pairs of each row, for rows [start, stop): scores, loss terms and sparse · dense products."""
+"""Sums over the stored entries of each row, for rows [start, stop): scores, loss terms and sparse · dense products.
+
+They serve stored pairs, feature matrices and graphs alike, for any rank.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from everypair.kernels.indexed import FAST
+from everypair.kernels.indexed import FAST, accumulate, dots, normal_product
 from everypair.kernels.losses import CUSTOM, loss_terms
 
 Kernel = Callable[..., None]
@@ -19,42 +22,43 @@ OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": FAST}
 @njit(cache=True, **OPTIONS)
 def pair_scores(start: Any, stop: Any, indptr: Any, indices: Any, U: Any, V: Any, out: Any) -> None:
     """out_e = u_i · v_j for every stored pair e = (i, j)."""
+    rank = U.shape[1]
+    u = np.empty(rank, U.dtype)
     for i in range(start, stop):
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            total = U.dtype.type(0.0)
-            for l in range(U.shape[1]):
-                total += U[i, l] * V[j, l]
-            out[e] = total
+        first, last = indptr[i], indptr[i + 1]
+        for l in range(rank):
+            u[l] = U[i, l]
+        dots(rank, V, indices, first, last - first, u, out[first:last])
 
 
 @njit(cache=True, **OPTIONS)
 def sparse_dense(start: Any, stop: Any, indptr: Any, indices: Any, coefficients: Any, V: Any, out: Any) -> None:
     """out_i = Σ_{j∈Ω_i} coefficient_ij v_j."""
+    rank = V.shape[1]
+    total = np.empty(rank, V.dtype)
     for i in range(start, stop):
-        for l in range(V.shape[1]):
-            out[i, l] = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            coefficient = coefficients[e]
-            for l in range(V.shape[1]):
-                out[i, l] += coefficient * V[j, l]
+        first, last = indptr[i], indptr[i + 1]
+        total[:] = 0.0
+        accumulate(rank, V, indices, first, last - first, coefficients[first:last], total)
+        for l in range(rank):
+            out[i, l] = total[l]
 
 
 @njit(cache=True, **OPTIONS)
-def curvature_product(start: Any, stop: Any, indptr: Any, indices: Any, t: Any, S: Any, V: Any, out: Any) -> None:
-    """out_i = Σ_{j∈Ω_i} t_ij (s_i · v_j) v_j: the stored pairs' part of a Hessian·vector product."""
+def curvature_product(
+    start: Any, stop: Any, indptr: Any, indices: Any, t: Any, S: Any, V: Any, scores: Any, out: Any
+) -> None:
+    """scores_e = s_i · v_j and out_i = Σ_{j∈Ω_i} t_ij scores_e v_j: the stored part of a Hessian·vector product."""
+    rank = V.shape[1]
+    s, total = np.empty(rank, V.dtype), np.empty(rank, V.dtype)
     for i in range(start, stop):
-        for l in range(V.shape[1]):
-            out[i, l] = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            dot = V.dtype.type(0.0)
-            for l in range(V.shape[1]):
-                dot += S[i, l] * V[j, l]
-            dot *= t[e]
-            for l in range(V.shape[1]):
-                out[i, l] += dot * V[j, l]
+        first, last = indptr[i], indptr[i + 1]
+        for l in range(rank):
+            s[l] = S[i, l]
+            total[l] = 0.0
+        normal_product(rank, V, indices, first, last - first, t[first:last], s, scores[first:last], total)
+        for l in range(rank):
+            out[i, l] = total[l]
 
 
 @cache
@@ -72,10 +76,10 @@ def pair_terms(loss_code: int, imputed: bool, custom: tuple[Any, Any, Any] | Non
     def terms(start, stop, indptr, indices, c, y, z, p, q, score, values, r, t):  # type: ignore[no-untyped-def]
         for i in range(start, stop):
             value = 0.0
-            for e in range(indptr[i], indptr[i + 1]):
+            for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
                 target = np.float64(y[e])
                 s = np.float64(score[e])
-                weight = np.float64(p[i]) * np.float64(q[indices[e]])
+                weight = np.float64(p[i]) * np.float64(q[np.uint64(indices[e])])
                 if loss_code == CUSTOM:
                     loss = custom_value(target, s)
                     slope = custom_slope(target, s)

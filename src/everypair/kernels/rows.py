@@ -41,7 +41,7 @@ CustomLoss = tuple[Any, Any, Any]  # jitted value, slope, curvature of (y, s)
 def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | None = None) -> Kernel:
     """Return the kernel for one rank and loss: from numba's disk cache, or compiled (always, if ``custom``).
 
-    ``imputed``: z and b differ from pair to pair and row to row; otherwise each holds one entry, shared by all.
+    ``imputed``: z differs from pair to pair; otherwise it holds one entry, shared by all. b holds these rows only.
     """
     K = rank
     own_value, own_slope, own_curvature = custom or (None, None, None)
@@ -91,7 +91,6 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
         for i in range(start, stop):
             first = indptr[i]
             d = indptr[i + 1] - first
-            bi = i - start if imputed else 0
             largest = V.dtype.type(0.0)
             for l in range(K):
                 u[l] = U[i - start, l]
@@ -99,7 +98,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                 largest = max(largest, diagonal[l])
             if d == 0:  # the all-pairs term and the ridge alone: exact, and the origin where both vanish
                 for l in range(K):
-                    pull = p[i] * b[bi, l]
+                    pull = b[i - start, l]
                     if free[l] > 0 and diagonal[l] > rounding * largest:
                         U[i - start, l] = pull / diagonal[l]
                     elif free[l] > 0 and 0.5 * diagonal[l] * u[l] * u[l] >= pull * u[l]:
@@ -133,7 +132,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                     curve,
                 )
                 for l in range(K):
-                    gradient[l] = diagonal[l] * u[l] - p[i] * b[bi, l]
+                    gradient[l] = diagonal[l] * u[l] - b[i - start, l]
                 accumulate(K, V, indices, first, d, slope, gradient)
                 norm = 0.0
                 for l in range(K):
@@ -185,7 +184,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                 u_norm = 0.0
                 step_norm = 0.0
                 for l in range(K):
-                    rise = (diagonal[l] * u[l] - p[i] * b[bi, l]) * step[l]
+                    rise = (diagonal[l] * u[l] - b[i - start, l]) * step[l]
                     descent += gradient[l] * step[l]
                     linear += rise
                     doubt += abs(rise)

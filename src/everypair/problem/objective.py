@@ -1,10 +1,11 @@
 """One objective over every pair, at the cost of the stored ones.
 
-    F = Σ_Ω c ℓ(y, s) + ½ Σ_{∉Ω} p_i q_j (ỹ − s)² + ½ Σ_i λ_i ‖u_i‖² + ½ Σ_j λ̄_j ‖v_j‖²,     s_ij = u_i · v_j
-      = Σ_Ω [c ℓ(y, s) − ½ p_i q_j (ỹ − s)²] + ½ Σ_{all} p_i q_j (ỹ − s)² + ridge
+    F = Σ_Ω c ℓ(y, s) + ½ Σ_{∉Ω} p_i q_j (ỹ − s)² + R(θ) + R̄(θ̄),     s_ij = u_i · v_j,  U = Eθ,  V = Ēθ̄
+      = Σ_Ω [c ℓ(y, s) − ½ p_i q_j (ỹ − s)²] + ½ Σ_{all} p_i q_j (ỹ − s)² + R(θ) + R̄(θ̄)
 
 The last sum depends on the factors only through Gram matrices, ½⟨UᵀPU, VᵀQV⟩ − ⟨ŨᵀPU, ṼᵀQV⟩ + ½⟨ŨᵀPŨ, ṼᵀQṼ⟩, so value,
-gradient and Hessian·vector cost O(|Ω|k + (m+n)k²) and nothing is proportional to m·n.
+gradient and Hessian·vector cost O(|Ω|k + nnz(X)k + nnz(L)k + (m+n)k²) and nothing is proportional to m·n. What θ is and
+what R costs is told by each side's :class:`Embedding`.
 
 With biases the factors have two more columns: U = [W, b, 1] and V = [H, 1, b̄], so s = w·h + b_i + b̄_j and the identity
 holds as it stands; the constant columns are neither learnt nor penalised.
@@ -18,22 +19,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.data.pairs import Compressed, Pairs
-from everypair.kernels.pairs import curvature_product, pair_scores, pair_terms, sparse_dense
+from everypair.kernels.pairs import pair_scores
 from everypair.parallel import Chunk, balanced_chunks, run_chunks
-from everypair.problem.gram import Gram, gram, weighted_norm
+from everypair.problem.embedding import Embedding, SideInformation
+from everypair.problem.gram import Gram, gram
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
 from everypair.problem.rows import RowProblem
+from everypair.problem.stored import StoredPairs
 
 Array = NDArray[Any]
 LEFT, RIGHT = 0, 1
 
 
 class Objective:
-    """F and its derivatives for ``Table`` embeddings on both sides.
+    """F and its derivatives by the parameters of either side.
 
-    ``sides[0]`` and ``sides[1]`` are the :class:`RowProblem` of the left and of the right rows.
+    ``sides[0]`` and ``sides[1]`` are the :class:`RowProblem` of the left and of the right rows, ``embeddings`` say how
+    their factors come from parameters; ``known`` is the side information of the (left, right) side.
 
     >>> pairs = Pairs.from_matrix([[1, 0], [1, 1]], dtype=np.float64)
     >>> negatives = Negatives.from_scheme(pairs, weight=0.5)
@@ -56,6 +60,7 @@ class Objective:
         biases: bool = False,
         dtype: Any = np.float32,
         n_threads: int = 1,
+        known: tuple[SideInformation | None, SideInformation | None] = (None, None),
     ) -> None:
         self.loss = get_loss(loss)
         self.negatives = negatives
@@ -81,6 +86,8 @@ class Objective:
                        values[by_column] if left_values is not None else values, q, p, right_values, left_values,
                        None if not biases else rank),
         )  # fmt: skip
+        self.known = known
+        self.embeddings = tuple(Embedding.of(rows.ridge, info, rows.frozen) for rows, info in zip(self.sides, known))
 
     def _rows(
         self,
@@ -112,75 +119,79 @@ class Objective:
             frozen=frozen,
         )
 
+    pairs_of = StoredPairs
+
+    def factors(self, side: int, theta: Array) -> Array:
+        """U (side 0) or V (side 1) at its parameters; without features they are the same."""
+        return self.embeddings[side].factors(theta, self.n_threads)
+
     def value(self, left: Array, right: Array) -> float:
-        """F at the factors ``left`` (m × k) and ``right`` (n × k)."""
-        _, values, _, _ = self._stored_terms(LEFT, left, right)
+        """F at the parameters ``left`` and ``right`` of both sides (without features: m × k and n × k factors)."""
+        factors = self._factors(left, right)
+        stored = self._pairs(LEFT, *factors).value
         grams = (
-            self.sides[RIGHT].gram_of(left, self.n_threads),
-            self.sides[LEFT].gram_of(right, self.n_threads),
+            self.sides[RIGHT].gram_of(factors[LEFT], self.n_threads),
+            self.sides[LEFT].gram_of(factors[RIGHT], self.n_threads),
         )
-        return self.assemble(float(values.sum()), left, right, *grams)
+        return self.assemble(stored, left, right, *grams)
 
     def assemble(self, stored: float, left: Array, right: Array, left_gram: Gram, right_gram: Gram) -> float:
-        """F from its sum over stored pairs and both sides' Gram matrices, at O((m + n)k) for the ridge."""
+        """F from its sum over pairs and both sides' Gram matrices, at O((m + n)k) and a graph's product."""
         cross = float(np.sum(left_gram.pull * right_gram.pull))
         if not self.sides[LEFT].imputed:
             cross *= float(self.sides[LEFT].values[0])
         all_pairs = 0.5 * float(np.sum(left_gram.matrix * right_gram.matrix)) - cross + 0.5 * self._square_of_values
-        ridge = sum(
-            weighted_norm(factors[:, side.free_columns(factors.shape[1])], side.ridge)
-            for side, factors in zip(self.sides, (left, right))
+        return (
+            stored
+            + all_pairs
+            + sum(
+                embedding.penalty(
+                    theta, theta if embedding.graph is None else self.factors(side, theta), self.n_threads
+                )
+                for side, (embedding, theta) in enumerate(zip(self.embeddings, (left, right)))
+            )
         )
-        return stored + all_pairs + 0.5 * ridge
 
     def gradient(self, side: int, left: Array, right: Array) -> Array:
-        """∂F/∂U (side 0) or ∂F/∂V (side 1): R V + P U (VᵀQV) − P Ũ (ṼᵀQV) + D U; zero in constant columns."""
-        rows, this, other = self._seen_from(side, left, right)
-        _, _, slopes, _ = self._stored_terms(side, left, right)
-        gradient = np.empty_like(this)
-        self._run(rows, sparse_dense, rows.indices, slopes, other, gradient)
+        """∂F/∂θ of a side, Eᵀ(R V + P U (VᵀQV) − P Ũ (ṼᵀQV) + λ_g L U) + D θ; zero in constant columns."""
+        rows, embedding = self.sides[side], self.embeddings[side]
+        factors = self._factors(left, right)
+        this, other = factors[side], factors[1 - side]
+        gradient = self._pairs(side, *factors).gradient()
         gram = rows.gram_of(other, self.n_threads)
         gradient += rows.own_weights[:, None] * (this @ gram.matrix - rows.pulls(gram))
-        gradient += rows.ridge[:, None] * this
+        gradient += embedding.smooth(this, self.n_threads)
+        theta = (left, right)[side]
+        gradient = embedding.adjoint(gradient, self.n_threads) + embedding.ridge[:, None] * theta
         gradient[:, ~rows.free_columns(this.shape[1])] = 0
         return gradient
 
     def hessian_vector(self, side: int, direction: Array, left: Array, right: Array) -> Array:
-        """H_U·S = [t_ij (s_i·v_j)]_Ω V + P S (VᵀQV) + D S for ``direction`` S; zero in constant columns."""
-        rows, this, other = self._seen_from(side, left, right)
-        free = rows.free_columns(this.shape[1])
+        """H·S = Eᵀ([t_ij (n_i·v_j)]_Ω V + P N (VᵀQV) + λ_g L N) + D S, N = ES; zero in constant columns."""
+        rows, embedding = self.sides[side], self.embeddings[side]
+        factors = self._factors(left, right)
+        free = rows.free_columns(factors[side].shape[1])
         direction = np.where(free, direction, 0).astype(self.dtype)
-        _, _, _, curvatures = self._stored_terms(side, left, right)
-        product = np.empty_like(this)
-        self._run(rows, curvature_product, rows.indices, curvatures, direction, other, product)
-        gram = rows.gram_of(other, self.n_threads)
-        product += rows.own_weights[:, None] * (direction @ gram.matrix) + rows.ridge[:, None] * direction
+        lifted = embedding.lift(direction, self.n_threads)
+        product = self._pairs(side, *factors).product(lifted)
+        gram = rows.gram_of(factors[1 - side], self.n_threads)
+        product += rows.own_weights[:, None] * (lifted @ gram.matrix) + embedding.smooth(lifted, self.n_threads)
+        product = embedding.adjoint(product, self.n_threads) + embedding.ridge[:, None] * direction
         product[:, ~free] = 0
-        return product
+        return product.astype(self.dtype, copy=False)
 
-    def _seen_from(self, side: int, left: Array, right: Array) -> tuple[RowProblem, Array, Array]:
-        m, n = self.sides[LEFT].n_rows, self.sides[RIGHT].n_rows
-        if left.ndim != 2 or left.shape[0] != m or right.shape != (n, left.shape[1]):
-            raise ValueError(f"factors must have shapes ({m}, k) and ({n}, k), got {left.shape} and {right.shape}.")
-        return (self.sides[LEFT], left, right) if side == LEFT else (self.sides[RIGHT], right, left)
+    def _factors(self, left: Array, right: Array) -> tuple[Array, Array]:
+        sizes = [len(embedding.ridge) for embedding in self.embeddings]
+        if left.ndim != 2 or left.shape[0] != sizes[LEFT] or right.shape != (sizes[RIGHT], left.shape[1]):
+            raise ValueError(
+                f"parameters must have shapes ({sizes[LEFT]}, k) and ({sizes[RIGHT]}, k), got {left.shape} and "
+                f"{right.shape}."
+            )
+        return self.factors(LEFT, left), self.factors(RIGHT, right)
 
-    def _stored_terms(self, side: int, left: Array, right: Array) -> tuple[Array, Array, Array, Array]:
-        """Scores, the rows' sums over Ω, slopes r and curvatures t of the stored pairs, seen from ``side``."""
-        rows, this, other = self._seen_from(side, left, right)
-        scores, slopes, curvatures = (np.empty(len(rows.indices), self.dtype) for _ in range(3))
-        values = np.empty(rows.n_rows)
-        self._run(rows, pair_scores, rows.indices, this, other, scores)
-        self._run(
-            rows, pair_terms(self.loss.code, rows.imputed, self.loss.custom), rows.indices, rows.weights, rows.targets,
-            rows.values, rows.own_weights, rows.other_weights, scores, values, slopes, curvatures,
-        )  # fmt: skip
-        return scores, values, slopes, curvatures
-
-    def _run(self, rows: RowProblem, kernel: Any, *arguments: Any) -> None:
-        def work(chunk: Chunk, worker: int) -> None:
-            kernel(*chunk, rows.indptr, *arguments)
-
-        run_chunks(work, balanced_chunks(rows.indptr), self.n_threads)
+    def _pairs(self, side: int, left: Array, right: Array) -> StoredPairs:
+        this, other = (left, right) if side == LEFT else (right, left)
+        return self.pairs_of(self.sides[side], this, other, self.n_threads)
 
 
 def stored_scores(stored: Compressed, this: Array, other: Array, n_threads: int = 1) -> Array:

@@ -1,6 +1,7 @@
 """The sub-problems of one side's rows while the other side is fixed: independent, one per row.
 
-    f_i(u) = Σ_{j∈Ω_i} [c_ij ℓ(y_ij, u·v_j) − ½ p_i q_j (ỹ_ij − u·v_j)²] + ½ Σ_j p_i q_j (ỹ_ij − u·v_j)² + ½ λ_i ‖u‖²
+    f_i(u) = Σ_{j∈Ω_i} [c_ij ℓ(y_ij, u·v_j) − ½ p_i q_j (ỹ_ij − u·v_j)²]
+           + ½ Σ_j p_i q_j (ỹ_ij − u·v_j)² + ½ λ_i ‖u − o_i‖²
 
 Left rows, right rows and rows to fold in are all described by one :class:`RowProblem`.
 """
@@ -24,8 +25,9 @@ class RowProblem:
     """Stored pairs, weights and ridge of one side's rows, all in the dtype of the factors.
 
     ``values`` holds ỹ on the stored pairs, or one entry if it is constant; ``own_values`` and ``other_values`` are the
-    rows of Ũ and Ṽ of a low-rank ỹ. ``frozen`` is the column of this side that is constant 1 (it carries the other
-    side's bias) and is neither learnt nor penalised.
+    rows of Ũ and Ṽ of a low-rank ỹ. ``centers`` holds o_i, what a row's features already say (0 by default).
+    ``frozen`` is the column of this side that is constant 1 (it carries the other side's bias) and is neither learnt
+    nor penalised.
     """
 
     loss: Loss
@@ -39,6 +41,7 @@ class RowProblem:
     ridge: Array
     own_values: Array | None = None
     other_values: Array | None = None
+    centers: Array | None = None
     frozen: int | None = None
 
     @property

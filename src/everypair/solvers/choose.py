@@ -16,7 +16,7 @@ from everypair.problem.objective import Objective
 from everypair.solvers.coordinate import CoordinateDescent
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Solver
-from everypair.solvers.newton import RowNewton
+from everypair.solvers.newton import Alternating
 from everypair.solvers.stochastic import StochasticGradient
 
 SOLVERS = ("auto", "newton", "block", "als", "cd", "sg-reform", "sg-bsearch", "sg-dense")
@@ -50,6 +50,6 @@ def solver_maker(name: str, columns: int, cg_steps: int, seed: int, n_threads: i
         if name.startswith("sg-"):
             return StochasticGradient(objective, variant=name.removeprefix("sg-"), random_state=seed)
         block = {"als": columns, "block": BLOCK}.get(name)
-        return RowNewton(objective, RowSteps(cg=cg_steps, block=block), n_threads)
+        return Alternating(objective, RowSteps(cg=cg_steps, block=block), n_threads)
 
     return make

@@ -63,7 +63,7 @@ def half_step(
     """
     rank, dtype = this.shape[1], this.dtype
     free = problem.free_columns(rank)
-    sigma, basis = _eigenbasis(gram.matrix, free)
+    sigma, basis = eigenbasis(gram.matrix, free)
     rotation = basis.astype(dtype)
     rotated = rotate(other, rotation, n_threads)
     fixed = np.zeros(rank) if problem.frozen is None else gram.matrix[problem.frozen] * free
@@ -79,11 +79,13 @@ def half_step(
     def work(chunk: Chunk, worker: int) -> None:
         rows = slice(*chunk)
         block = this[rows] @ rotation
-        pulls = ((problem.pulls(gram, rows) - fixed) @ basis).astype(dtype)
+        linear = problem.own_weights[rows, None] * ((problem.pulls(gram, rows) - fixed) @ basis)
+        if problem.centers is not None:
+            linear += problem.ridge[rows, None] * (problem.centers[rows] @ basis)
         kernel(
             *chunk, problem.indptr, problem.indices, problem.weights, problem.targets, problem.values, rotated,
-            problem.other_weights, problem.own_weights, problem.ridge, sigma, mask, pulls, block, values[rows],
-            moved[rows], steps.newton, steps.cg, steps.newton_tol, steps.cg_tol, rounding, scratch[worker],
+            problem.other_weights, problem.own_weights, problem.ridge, sigma, mask, linear.astype(dtype), block,
+            values[rows], moved[rows], steps.newton, steps.cg, steps.newton_tol, steps.cg_tol, rounding, scratch[worker],
         )  # fmt: skip
         np.matmul(block, rotation.T, out=new[rows])
         still = ~moved[rows]
@@ -106,7 +108,7 @@ def rotate(factors: Array, rotation: Array, n_threads: int) -> Array:
     return out
 
 
-def _eigenbasis(matrix: NDArray[np.float64], free: NDArray[np.bool_]) -> tuple[Array, Array]:
+def eigenbasis(matrix: NDArray[np.float64], free: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors of the free block of the Gram matrix; a constant column keeps its own axis."""
     sigma, basis = np.zeros(len(free)), np.eye(len(free))
     with single_threaded_blas():

@@ -1,4 +1,8 @@
-"""Alternating row-wise Newton–CG: all left rows, then all right rows, each by the half-step."""
+"""Alternating minimisation: the left side, then the right side, each while the other is fixed.
+
+A side whose rows are independent improves row by row (the half-step); a side with features or a graph moves as one
+block (:mod:`everypair.solvers.block`).
+"""
 
 from __future__ import annotations
 
@@ -7,38 +11,89 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from everypair.parallel import single_threaded_blas
 from everypair.problem.gram import Gram
 from everypair.problem.objective import LEFT, RIGHT, Objective
+from everypair.solvers.block import BlockSolver, BlockSteps
+from everypair.solvers.block_problem import BlockProblem
 from everypair.solvers.half_step import RowSteps, half_step
+from everypair.solvers.preconditioner import Preconditioner
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Factors:
-    """Where a solver stands: both sides' factors and F there (``None`` before the first sweep)."""
+    """Where a solver stands: both sides' factors and F there (``None`` before the first sweep).
+
+    ``left_parameters`` and ``right_parameters`` are θ of a side with features, from which its factors follow; ``None``
+    where θ is the factors.
+    """
 
     left: Array
     right: Array
     objective: float | None = None
     right_gram: Gram | None = None
+    left_parameters: Array | None = None
+    right_parameters: Array | None = None
+
+    def parameters(self, side: int) -> Array:
+        """θ of a side."""
+        factors, theta = ((self.left, self.left_parameters), (self.right, self.right_parameters))[side]
+        return factors if theta is None else theta
 
 
-class RowNewton:
-    """Minimise an :class:`Objective` by alternating half-steps; each sweep returns F at no extra pass over Ω."""
+class Alternating:
+    """Minimise an :class:`Objective` by alternating sides; each sweep returns F at no extra pass over Ω.
 
-    def __init__(self, objective: Objective, steps: RowSteps, n_threads: int = 1) -> None:
+    ``steps`` are taken by the rows of a side that are independent, ``block_steps`` by a side that moves as one. Without
+    ``steps`` every side does.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        steps: RowSteps | None,
+        n_threads: int = 1,
+        block_steps: BlockSteps | None = None,
+    ) -> None:
         self.objective = objective
         self.steps = steps
         self.n_threads = n_threads
+        self.block_steps = block_steps or BlockSteps()
+        self.blocks = tuple(self._block_solver(side) for side in (LEFT, RIGHT))
 
     def step(self, state: Factors) -> Factors:
         """One sweep over both sides."""
         left_rows, right_rows = self.objective.sides[LEFT], self.objective.sides[RIGHT]
         right_gram = state.right_gram or left_rows.gram_of(state.right, self.n_threads)
-        left, _ = half_step(left_rows, state.left, state.right, right_gram, self.steps, self.n_threads)
+        left_theta, left, _ = self._improve(LEFT, state, state.right, right_gram)
         left_gram = right_rows.gram_of(left, self.n_threads)
-        right, stored = half_step(right_rows, state.right, left, left_gram, self.steps, self.n_threads)
+        right_theta, right, stored = self._improve(RIGHT, state, left, left_gram)
         right_gram = left_rows.gram_of(right, self.n_threads)
-        value = self.objective.assemble(stored, left, right, left_gram, right_gram)
-        return Factors(left, right, value, right_gram)
+        value = self.objective.assemble(stored, left_theta, right_theta, left_gram, right_gram)
+        return Factors(
+            left, right, value, right_gram,
+            None if left_theta is left else left_theta, None if right_theta is right else right_theta,
+        )  # fmt: skip
+
+    def _improve(self, side: int, state: Factors, other: Array, gram: Gram) -> tuple[Array, Array, float]:
+        """Return θ, the factors and their sum over pairs."""
+        rows, theta, solver = self.objective.sides[side], state.parameters(side), self.blocks[side]
+        if solver is None:
+            assert self.steps is not None
+            factors, stored = half_step(rows, theta, other, gram, self.steps, self.n_threads)
+            return factors, factors, stored
+        embedding = self.objective.embeddings[side]
+        with single_threaded_blas():
+            problem = BlockProblem(rows, embedding, other, gram, self.n_threads, self.objective.pairs_of)
+            point = solver(problem, problem.enter(theta))
+            theta, factors = problem.leave(point.theta), problem.leave(point.factors)
+        return theta, theta if embedding.features is None else factors, point.pairs.value
+
+    def _block_solver(self, side: int) -> BlockSolver | None:
+        embedding = self.objective.embeddings[side]
+        if self.steps is not None and embedding.independent:
+            return None
+        prepared = Preconditioner(embedding, self.objective.sides[side].own_weights, self.n_threads)
+        return BlockSolver(prepared, self.block_steps, [])

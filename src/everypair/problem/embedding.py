@@ -1,0 +1,117 @@
+"""Where factors come from, U = f(θ), and what is paid for θ.
+
+    Table            U = T                      θ = T          own vectors
+    Linear           U = XW                     θ = W          features only
+    Table + Linear   U = T + XW                 θ = [T; W]     own vectors and features
+
+    R(θ) = ½ Σ_i λ_i ‖t_i‖² + ½ λ_f ‖W‖² + ½ λ_g tr(UᵀLU)
+
+Every one of them is linear, U = Eθ. A constant column (the other side's bias) is neither learnt nor penalised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.problem.features import Features
+from everypair.problem.gram import weighted_norm
+from everypair.problem.laplacian import Laplacian
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class SideInformation:
+    """What is known of one side besides its pairs; ``own`` says whether each entity has a vector of its own as well."""
+
+    features: Features | None = None
+    feature_reg: float = 0.0
+    own: bool = True
+    graph: Laplacian | None = None
+    graph_reg: float = 0.0
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """U = Eθ of one side, its ridge (one constant per row of θ) and its graph."""
+
+    n_rows: int
+    ridge: Array
+    features: Features | None = None
+    own: bool = True
+    graph: Laplacian | None = None
+    graph_reg: float = 0.0
+    frozen: int | None = None
+
+    @classmethod
+    def of(cls, own_ridge: Array, known: SideInformation | None, frozen: int | None) -> Embedding:
+        """Combine the ridge of own vectors with what is known of a side."""
+        if known is None:
+            return cls(len(own_ridge), own_ridge, frozen=frozen)
+        parts = [own_ridge] if known.own or known.features is None else []
+        if known.features is not None:
+            parts.append(np.full(known.features.shape[1], known.feature_reg, own_ridge.dtype))
+        graph = known.graph if known.graph_reg > 0 else None
+        return cls(
+            len(own_ridge), np.concatenate(parts), known.features, known.own or known.features is None, graph,
+            known.graph_reg, frozen,
+        )  # fmt: skip
+
+    @property
+    def independent(self) -> bool:
+        """Whether every row of U is a parameter of its own, so that rows can be solved one by one."""
+        return self.features is None and self.graph is None
+
+    def own_part(self, theta: Array) -> Array:
+        """Rows of θ that are own vectors."""
+        return theta[: self.n_rows if self.own else 0]
+
+    def feature_part(self, theta: Array) -> Array:
+        """Rows of θ that are feature weights W."""
+        return theta[self.n_rows if self.own else 0 :]
+
+    def factors(self, theta: Array, n_threads: int = 1) -> Array:
+        """U at θ; the parameters of a Table are its factors."""
+        if self.features is None:
+            return theta
+        out = self.lift(theta, n_threads)
+        if self.frozen is not None:
+            out[:, self.frozen] = 1
+        return out
+
+    def lift(self, theta: Array, n_threads: int = 1) -> Array:
+        """Eθ."""
+        if self.features is None:
+            return theta
+        out = self.features.product(self.feature_part(theta), n_threads)
+        if self.own:
+            out += self.own_part(theta)
+        return out
+
+    def adjoint(self, gradient: Array, n_threads: int = 1) -> Array:
+        """EᵀG."""
+        if self.features is None:
+            return gradient
+        weights = self.features.adjoint(gradient, n_threads)
+        return np.concatenate([gradient, weights]) if self.own else weights
+
+    def smooth(self, factors: Array, n_threads: int = 1) -> Array:
+        """λ_g L U, or zeros without a graph."""
+        if self.graph is None:
+            return np.zeros_like(factors)
+        return self.graph_reg * self.graph.product(factors, n_threads)
+
+    def penalty(self, theta: Array, factors: Array, n_threads: int = 1) -> float:
+        """R(θ); ``factors`` are those at θ."""
+        free = np.ones(theta.shape[1], bool)
+        if self.frozen is not None:
+            free[self.frozen] = False
+        value = weighted_norm(theta[:, free], self.ridge)
+        if self.graph is not None:
+            learnt = np.ascontiguousarray(factors[:, free])
+            value += float(np.sum(learnt * self.smooth(learnt, n_threads), dtype=np.float64))
+        return 0.5 * value

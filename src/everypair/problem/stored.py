@@ -1,0 +1,72 @@
+"""The stored pairs of one side's problem at its factors: Σ_Ω [c ℓ − ½ p_i q_j (ỹ − s)²] and its derivatives.
+
+r = c ℓ'(s) − p_i q_j (s − ỹ),   t = c ℓ''(s) − p_i q_j;     gradient R V,   product [t (n_i·v_j)]_Ω V
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.kernels.pairs import curvature_product, pair_scores, pair_terms, sparse_dense
+from everypair.parallel import Chunk, balanced_chunks, run_chunks
+from everypair.problem.rows import RowProblem
+
+Array = NDArray[Any]
+
+
+class StoredPairs:
+    """The pairs' part of F at U (``this``) and V (``other``), seen from U's side."""
+
+    def __init__(self, rows: RowProblem, this: Array, other: Array, n_threads: int = 1) -> None:
+        self.rows, self.other, self.n_threads = rows, other, n_threads
+        self.scores = np.empty(len(rows.indices), other.dtype)
+        self._run(pair_scores, this, other, self.scores)
+        self.value, self.slopes, self.curvatures = self._terms(self.scores)
+
+    def gradient(self) -> Array:
+        """R V."""
+        out = np.empty((self.rows.n_rows, self.other.shape[1]), self.other.dtype)
+        self._run(sparse_dense, self.slopes, self.other, out)
+        return out
+
+    def product(self, direction: Array) -> Array:
+        """[t_ij (n_i·v_j)]_Ω V for a direction N of U."""
+        out = np.empty_like(direction)
+        self._run(curvature_product, self.curvatures, direction, self.other, self._scratch, out)
+        return out
+
+    def column_curvatures(self) -> NDArray[np.float64]:
+        """Σ_i t_ij for every row j of V."""
+        return np.asarray(np.bincount(self.rows.indices, self.curvatures, minlength=len(self.other)), np.float64)
+
+    def along(self, direction: Array) -> Callable[[float], float]:
+        """Value at U + α N as a function of α, at O(|Ω|) for each α."""
+        change = np.empty_like(self.scores)
+        self._run(pair_scores, direction, self.other, change)
+        return lambda length: self._terms(self.scores + self.scores.dtype.type(length) * change)[0]
+
+    @cached_property
+    def _scratch(self) -> Array:
+        return np.empty_like(self.scores)
+
+    def _terms(self, scores: Array) -> tuple[float, Array, Array]:
+        rows = self.rows
+        values, slopes, curvatures = np.empty(rows.n_rows), np.empty_like(scores), np.empty_like(scores)
+        self._run(
+            pair_terms(rows.loss.code, rows.imputed, rows.loss.custom), rows.weights, rows.targets, rows.values,
+            rows.own_weights, rows.other_weights, scores, values, slopes, curvatures,
+        )  # fmt: skip
+        return float(values.sum()), slopes, curvatures
+
+    def _run(self, kernel: Any, *arguments: Any) -> None:
+        rows = self.rows
+
+        def work(chunk: Chunk, worker: int) -> None:
+            kernel(*chunk, rows.indptr, rows.indices, *arguments)
+
+        run_chunks(work, balanced_chunks(rows.indptr), self.n_threads)

@@ -1,0 +1,150 @@
+"""One side's problem as a function of all its parameters θ at once, the other side fixed.
+
+    g(θ) = Σ_Ω [c ℓ − ½ p_i q_j (ỹ − s)²] + ½⟨PU, UM⟩ − ⟨PU, pulls⟩ + R(θ),   U = Eθ,  M = VᵀQV
+
+Both sides are rotated into the eigenbasis of M first: scores, ridge and graph do not change, and M becomes diag(σ), so
+that the all-pairs term of a Hessian·vector product costs O(mk). Where d² < m and there are no own vectors, even that
+is replaced by (XᵀPX) S σ (the paper's small-d order of products).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.problem.embedding import Embedding
+from everypair.problem.gram import Gram
+from everypair.problem.rows import RowProblem
+from everypair.problem.stored import StoredPairs
+from everypair.solvers.conjugate import inner
+from everypair.solvers.half_step import eigenbasis, rotate
+
+Array = NDArray[Any]
+
+
+class PairsAt(Protocol):
+    """The part of F that is summed over pairs, at some factors."""
+
+    value: float
+
+    def gradient(self) -> Array:
+        """R V."""
+        ...
+
+    def product(self, direction: Array) -> Array:
+        """[t_ij (n_i·v_j)] V."""
+        ...
+
+    def column_curvatures(self) -> NDArray[np.float64]:
+        """Σ_i t_ij for every row j of V."""
+        ...
+
+    def along(self, direction: Array) -> Callable[[float], float]:
+        """Value at U + α N."""
+        ...
+
+
+PairsOf = Callable[[RowProblem, Array, Array, int], PairsAt]
+
+
+class BlockProblem:
+    """g in rotated coordinates: ``enter`` takes parameters there, ``leave`` takes them back."""
+
+    def __init__(
+        self,
+        rows: RowProblem,
+        embedding: Embedding,
+        other: Array,
+        gram: Gram,
+        n_threads: int = 1,
+        pairs_of: PairsOf = StoredPairs,
+        feature_gram: Array | None = None,
+    ) -> None:
+        self.rows, self.embedding, self.n_threads, self.pairs_of = rows, embedding, n_threads, pairs_of
+        dtype, rank = other.dtype, other.shape[1]
+        self.free = rows.free_columns(rank)
+        sigma, basis = eigenbasis(gram.matrix, self.free)
+        self.sigma = sigma.astype(dtype)
+        self.basis = basis.astype(dtype)
+        self.other = rotate(other, self.basis, n_threads)
+        fixed = np.zeros(rank) if rows.frozen is None else gram.matrix[rows.frozen] * self.free
+        pulls = (rows.pulls(gram) - fixed) @ basis
+        self.pulled = (rows.own_weights[:, None] * pulls).astype(dtype)
+        self.feature_gram = feature_gram
+
+    def enter(self, theta: Array) -> Array:
+        """θ in the eigenbasis."""
+        return rotate(theta, self.basis, self.n_threads)
+
+    def leave(self, theta: Array) -> Array:
+        """θ back from the eigenbasis."""
+        return rotate(theta, np.ascontiguousarray(self.basis.T), self.n_threads)
+
+    def at(self, theta: Array) -> Point:
+        """g near θ (rotated)."""
+        return Point(self, theta, self.embedding.factors(theta, self.n_threads))
+
+
+class Point:
+    """g at θ: value and gradient, products with the Hessian, and g along a line."""
+
+    def __init__(self, problem: BlockProblem, theta: Array, factors: Array) -> None:
+        self.problem, self.theta, self.factors = problem, theta, factors
+        self.pairs = problem.pairs_of(problem.rows, factors, problem.other, problem.n_threads)
+
+    @cached_property
+    def quadratic_slope(self) -> tuple[Array, Array]:
+        """Gradient of the quadratic part: by the factors, P U σ − P pulls + λ_g L U, and by θ, D θ."""
+        problem, embedding = self.problem, self.problem.embedding
+        by_factors = problem.rows.own_weights[:, None] * (self.factors * problem.sigma) - problem.pulled
+        if embedding.graph is not None:
+            by_factors += embedding.smooth(self.factors, problem.n_threads)
+        return by_factors, embedding.ridge[:, None] * self.theta
+
+    @cached_property
+    def gradient(self) -> Array:
+        """∇g."""
+        by_factors, by_theta = self.quadratic_slope
+        gradient = self.problem.embedding.adjoint(self.pairs.gradient() + by_factors, self.problem.n_threads) + by_theta
+        gradient[:, ~self.problem.free] = 0
+        return gradient
+
+    def product(self, direction: Array) -> tuple[Array, Array]:
+        """(HS, ES) for a direction S that is zero in constant columns."""
+        problem, embedding = self.problem, self.problem.embedding
+        lifted = embedding.lift(direction, problem.n_threads)
+        product = self.pairs.product(lifted)
+        if problem.feature_gram is None:
+            product += problem.rows.own_weights[:, None] * (lifted * problem.sigma)
+        if embedding.graph is not None:
+            product += embedding.smooth(lifted, problem.n_threads)
+        curved = embedding.adjoint(product, problem.n_threads) + embedding.ridge[:, None] * direction
+        if problem.feature_gram is not None:
+            curved += (problem.feature_gram @ direction) * problem.sigma
+        curved[:, ~problem.free] = 0
+        return curved, lifted
+
+    def along(self, step: Array, image: Array) -> Callable[[float], float]:
+        """g(θ + αS) − g(θ) as a function of α, with ``image`` = ES: the quadratic parts are two numbers."""
+        problem, embedding = self.problem, self.problem.embedding
+        by_factors, by_theta = self.quadratic_slope
+        slope = inner(by_factors, image) + inner(by_theta, step)
+        curved = problem.rows.own_weights[:, None] * (image * problem.sigma)
+        if embedding.graph is not None:
+            curved += embedding.smooth(image, problem.n_threads)
+        curvature = inner(curved, image) + inner(embedding.ridge[:, None] * step, step)
+        pairs, here = self.pairs.along(image), self.pairs.value
+
+        def change(length: float) -> float:
+            return pairs(length) - here + length * slope + 0.5 * length * length * curvature
+
+        return change
+
+    def moved(self, step: Array, image: Array, length: float = 1.0) -> Point:
+        """The point θ + αS, whose factors are U + αES."""
+        weight = self.theta.dtype.type(length)
+        return Point(self.problem, self.theta + weight * step, self.factors + weight * image)

@@ -1,0 +1,158 @@
+"""The all-pairs preconditioner of a block Newton step: every pair counts as much as an average pair of its column.
+
+    H ≈ (XᵀPX) ⊗ Vᵀ(Q + diag τ)V + (λ_f I + λ_g XᵀLX) ⊗ I,        τ_j = Σ_i t_ij / Σ_i p_i
+
+The first factor is decomposed once per training, the second (k × k) at every Newton step; in both eigenbases the sum is
+diagonal and is inverted exactly. For large d, XᵀPX ≈ FFᵀ + diag(δ) with a randomized F of few columns, inverted by
+the Woodbury identity. Own vectors T (U = T + XW) are eliminated first, A = p_i σ + λ_i + λ_g L_ii, which leaves W the
+Schur complement with σλ̄/(p̄σ + λ̄) instead of σ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from everypair.parallel import single_threaded_blas
+from everypair.problem.embedding import Embedding
+from everypair.problem.features import Features, blocked_product
+from everypair.solvers.half_step import rotate
+
+Array = NDArray[Any]
+Solve = Callable[[Array], Array]
+EXACT_FEATURES = 2048  # features up to which XᵀPX is decomposed exactly: O(d³) once, O(d²k) a step
+LOW_RANK = 48  # columns of F beyond that
+POWER_STEPS = 2
+SMALLEST = 1e-7  # of the mean of XᵀPX's diagonal: where λ_f is smaller, it is this
+
+
+class Preconditioner:
+    """What can be prepared once for one side; :meth:`at` adds what changes from step to step."""
+
+    def __init__(self, embedding: Embedding, own_weights: Array, n_threads: int = 1) -> None:
+        self.embedding, self.n_threads = embedding, n_threads
+        self.weights = own_weights if own_weights.any() else np.ones_like(own_weights)
+        self._features: Callable[[Array], Solve] | None = None
+        if embedding.features is not None:
+            small = embedding.features.shape[1] <= EXACT_FEATURES
+            make = _exact if small else _low_rank
+            with single_threaded_blas():
+                self._features = make(embedding, embedding.features, self.weights, n_threads)
+
+    def at(self, other: Array, sigma: Array, curvatures: NDArray[np.float64]) -> Solve:
+        """Return R ↦ P⁻¹R where VᵀQV = diag σ and ``curvatures`` are Σ_i t_ij for every row of ``other``."""
+        total = float(self.weights.sum(dtype=np.float64))
+        wide = other.astype(np.float64)
+        effective = np.diag(sigma.astype(np.float64)) + (wide * (curvatures / total)[:, None]).T @ wide
+        with single_threaded_blas():
+            spectrum, basis = np.linalg.eigh(effective)
+        spectrum = np.maximum(spectrum, 0.0)
+        there, back = basis.astype(other.dtype), np.ascontiguousarray(basis.T.astype(other.dtype))
+        solve = self._solver(spectrum.astype(other.dtype))
+        return lambda residual: rotate(solve(rotate(residual, there, self.n_threads)), back, self.n_threads)
+
+    def _solver(self, sigma: Array) -> Solve:
+        embedding, threads = self.embedding, self.n_threads
+        if self._features is None:
+            inverse = self._own_inverse(sigma)
+            return lambda residual: residual * inverse
+        if not embedding.own:
+            return self._features(sigma)
+        inverse, weighted = self._own_inverse(sigma), self.weights[:, None] * sigma
+        ridge, mean_weight = float(np.mean(embedding.own_part(self._own_ridge()))), float(np.mean(self.weights))
+        weights_solver = self._features(
+            (sigma * ridge / np.maximum(mean_weight * sigma + ridge, 1e-30)).astype(sigma.dtype)
+        )
+        features = embedding.features
+
+        def solve(residual: Array) -> Array:
+            assert features is not None
+            own = embedding.own_part(residual) * inverse
+            weights = weights_solver(embedding.feature_part(residual) - features.adjoint(weighted * own, threads))
+            own -= inverse * weighted * features.product(weights, threads)
+            return np.concatenate([own, weights])
+
+        return solve
+
+    def _own_ridge(self) -> Array:
+        ridge = self.embedding.own_part(self.embedding.ridge)
+        if self.embedding.graph is not None:
+            ridge = ridge + (self.embedding.graph_reg * self.embedding.graph.diagonal).astype(ridge.dtype)
+        return ridge
+
+    def _own_inverse(self, sigma: Array) -> Array:
+        diagonal = self.weights[:, None] * sigma + self._own_ridge()[:, None]
+        return 1 / np.maximum(diagonal, np.finfo(sigma.dtype).tiny + SMALLEST * diagonal.max(initial=0))
+
+
+def _feature_ridge(embedding: Embedding, squares: NDArray[np.float64]) -> float:
+    return max(float(embedding.feature_part(embedding.ridge)[0]), SMALLEST * float(squares.mean()), 1e-30)
+
+
+def _exact(embedding: Embedding, features: Features, weights: Array, n_threads: int) -> Callable[[Array], Solve]:
+    gram = features.gram(weights)
+    ridge = _feature_ridge(embedding, np.diag(gram))
+    if embedding.graph is None:
+        values, vectors = np.linalg.eigh(gram.astype(features.dtype))
+        values, vectors = values / ridge, vectors / np.sqrt(ridge)
+    else:
+        form = ridge * np.eye(len(gram)) + embedding.graph_reg * embedding.graph.form(features)
+        values, vectors = scipy.linalg.eigh(gram, form)
+    values = np.maximum(values, 0.0).astype(features.dtype)
+    vectors = vectors.astype(features.dtype)
+    across = np.ascontiguousarray(vectors.T)
+
+    def at(sigma: Array) -> Solve:
+        inverse = 1 / (1 + values[:, None] * sigma)
+        return lambda residual: blocked_product(
+            vectors, blocked_product(across, residual, n_threads) * inverse, n_threads
+        )
+
+    return at
+
+
+def _low_rank(embedding: Embedding, features: Features, weights: Array, n_threads: int) -> Callable[[Array], Solve]:
+    squares = features.squares(weights)
+    base = np.full(len(squares), _feature_ridge(embedding, squares))
+    if embedding.graph is not None:
+        base += embedding.graph_reg * embedding.graph.form_diagonal(features)
+    factor = low_rank_factor(features, weights, n_threads)
+    rest = np.maximum(squares - np.square(factor, dtype=np.float64).sum(axis=1), 0.0).astype(features.dtype)
+    base = base.astype(features.dtype)
+    across = np.ascontiguousarray(factor.T)
+
+    def at(sigma: Array) -> Solve:
+        inverse = 1 / (base[:, None] + rest[:, None] * sigma)
+        cores = np.empty((len(sigma), factor.shape[1], factor.shape[1]), features.dtype)
+        for b, value in enumerate(sigma):
+            core = (across * inverse[:, b]) @ factor
+            cores[b] = np.linalg.inv(np.eye(len(core)) / max(value, 1e-30) + core)
+
+        def solve(residual: Array) -> Array:
+            scaled = residual * inverse
+            inside = np.einsum("brs,sb->rb", cores, blocked_product(across, scaled, n_threads))
+            return scaled - inverse * blocked_product(factor, np.ascontiguousarray(inside), n_threads)
+
+        return solve
+
+    return at
+
+
+def low_rank_factor(features: Features, weights: Array, n_threads: int = 1, rank: int = LOW_RANK) -> Array:
+    """Return F (d × r) with FFᵀ ≈ XᵀPX in its leading directions, by randomized subspace iteration."""
+    random = np.random.default_rng(0)
+    columns = min(rank, *features.shape)
+    basis = random.standard_normal((features.shape[1], columns)).astype(features.dtype)
+    scale = weights[:, None].astype(features.dtype)
+
+    def image(block: Array) -> Array:
+        return features.adjoint(scale * features.product(block, n_threads), n_threads)
+
+    for _ in range(POWER_STEPS):
+        basis, _ = np.linalg.qr(image(basis))
+    values, vectors = np.linalg.eigh(basis.T.astype(np.float64) @ image(basis))
+    return np.asarray((basis @ vectors) * np.sqrt(np.maximum(values, 0.0)), features.dtype)
