@@ -35,7 +35,7 @@ def main() -> None:
         objective = Objective(
             pairs, "squared", Negatives.from_scheme(pairs, 0.1), Ridge.checked(0.1, "count"), n_threads=2
         )
-        start = random_start(pairs.shape, options.rank, False, np.random.default_rng(0), np.float32)
+        start = random_start(objective, options.rank, np.random.default_rng(0))
         for name in options.solvers:
             solver = solver_maker(name, options.rank, 2, 0, 2)(objective)
             state, times = solver.step(start), []

@@ -103,7 +103,7 @@ def main() -> None:
         f"Rank {options.rank}, λ = 0.1·max(1, |Ω_i⁺|), α = 0.1 (Full), one thread, {options.seconds:g} s each at most."
     )
     for title, (objective, names) in problems.items():
-        start = random_start(full.shape, options.rank, False, np.random.default_rng(0), np.float32)
+        start = random_start(objective, options.rank, np.random.default_rng(0))
         parts[title] = {}
         for name in names:
             parts[title][name] = trace(name, objective, start, options.seconds, options.sweeps)

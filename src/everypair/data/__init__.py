@@ -5,6 +5,9 @@ from everypair.data.decay import time_decay
 from everypair.data.events import Events, read_events
 from everypair.data.graph import knn_graph
 from everypair.data.ids import Ids
+from everypair.data.labels import Labels
+from everypair.data.multilabel import MultiLabelData, read_multilabel, write_multilabel
+from everypair.data.nystrom import NystromFeatures
 from everypair.data.pairs import Pairs
 from everypair.data.sampling import sample_negatives
 from everypair.data.splits import RowSplit, split_entries, split_leave_last, split_per_row, split_rows
@@ -13,15 +16,20 @@ __all__ = [
     "DebianData",
     "Events",
     "Ids",
+    "Labels",
+    "MultiLabelData",
+    "NystromFeatures",
     "Pairs",
     "RowSplit",
     "knn_graph",
     "load_debian",
     "read_events",
+    "read_multilabel",
     "sample_negatives",
     "split_entries",
     "split_leave_last",
     "split_per_row",
     "split_rows",
     "time_decay",
+    "write_multilabel",
 ]

@@ -1,4 +1,4 @@
-"""Ranking metrics: pure functions of scores and truth."""
+"""Ranking and multi-label metrics: pure functions of scores and truth."""
 
 from everypair.metrics.functions import (
     auc,
@@ -11,6 +11,7 @@ from everypair.metrics.functions import (
     precision_at_k,
     recall_at_k,
 )
+from everypair.metrics.multilabel import multilabel_metrics, propensities
 from everypair.metrics.stream import stream_metrics
 
 __all__ = [
@@ -19,9 +20,11 @@ __all__ = [
     "hit_rate_at_k",
     "map_at_k",
     "mean_average_precision",
+    "multilabel_metrics",
     "ndcg_at_k",
     "nhlu",
     "precision_at_k",
+    "propensities",
     "recall_at_k",
     "stream_metrics",
 ]

@@ -42,15 +42,17 @@ class FactorModel(BaseEstimator):
         block: Any = None,
         *,
         interactions: Any = None,
+        features: Any = None,
     ) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` best items of each user and their scores, both of shape (users, n).
 
-        ``users``: positions in the training matrix (all of them by default), or give ``interactions``, the rows of
-        users who were not there. ``exclude_seen`` hides what a user already has, likes and dislikes. ``allow`` and
+        ``users``: positions in the training matrix (all of them by default), or describe users who were not there by
+        ``interactions`` (their rows), by ``features`` (of a model that was fitted with such), or by both.
+        ``exclude_seen`` hides what a user already has, likes and dislikes. ``allow`` and
         ``block`` are arrays of items for everybody, or sparse masks with a row per user. Equal scores rank by
         ascending item; where fewer than ``n`` items remain the rest is −1 with score −inf.
         """
-        left, seen = self._left_rows(users, interactions)
+        left, seen = self._left_rows(users, interactions, features)
         return top_k(
             left,
             self.right_factors_,
@@ -61,9 +63,9 @@ class FactorModel(BaseEstimator):
             n_threads=self.n_threads,
         )
 
-    def score_users(self, users: ArrayLike | None = None, interactions: Any = None) -> Array:
-        """Scores of every item for users of the training matrix, or for new ones given by ``interactions``."""
-        left, _ = self._left_rows(users, interactions)
+    def score_users(self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None) -> Array:
+        """Scores of every item for users of the training matrix, or for new ones as in :meth:`recommend`."""
+        left, _ = self._left_rows(users, interactions, features)
         return dense_scores(left, self.right_factors_, resolve_threads(self.n_threads))
 
     def score_pairs(self, users: ArrayLike, items: ArrayLike) -> Array:
@@ -92,18 +94,24 @@ class FactorModel(BaseEstimator):
         rows = checked_positions(entities, len(factors), kind)
         return most_similar(factors, rows, n, n_threads=self.n_threads)
 
-    def _left_rows(self, users: ArrayLike | None, interactions: Any) -> tuple[Array, Any]:
-        """Factors and seen items of known users, or of the new users that ``interactions`` describes."""
+    def _left_rows(self, users: ArrayLike | None, interactions: Any, features: Any) -> tuple[Array, Any]:
+        """Factors and seen items of known users, or of the new users that are described."""
         check_is_fitted(self)
-        if interactions is not None:
+        if interactions is not None or features is not None:
             if users is not None:
-                raise ValueError("give either users (known ones) or interactions (rows of new ones), not both.")
-            rows = checked_rows(interactions, self.right_factors_.shape[0], self.right_factors_.dtype)
-            return self.fold_in_users(rows), rows
+                raise ValueError("give either users (known ones) or a description of new ones, not both.")
+            return self._described(interactions, features)
         if users is None:
             return self.left_factors_, self.interactions_
         positions = checked_positions(users, len(self.left_factors_), "user")
         return self.left_factors_[positions], self.interactions_[positions]
+
+    def _described(self, interactions: Any, features: Any) -> tuple[Array, Any]:
+        """Factors and seen items of new users."""
+        if features is not None:
+            raise ValueError(f"{type(self).__name__} was fitted without features: describe new users by interactions.")
+        rows = checked_rows(interactions, self.right_factors_.shape[0], self.right_factors_.dtype)
+        return self.fold_in_users(rows), rows
 
 
 def dense_scores(left: Array, right: Array, n_threads: int) -> Array:

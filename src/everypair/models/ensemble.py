@@ -81,12 +81,13 @@ class EnsembleMF(SubsampledMF):
         verbose: bool = False,
     ) -> None:
         super().__init__(
-            rank, loss, scheme, ratio, negative_value, resample, reg, reg_exponent, biases, solver, max_iter, tol,
-            cg_steps, patience, time_limit, random_state, n_threads, dtype, verbose,
+            rank, loss, scheme, ratio, negative_value, resample, reg, reg_exponent, biases, solver=solver,
+            max_iter=max_iter, tol=tol, cg_steps=cg_steps, patience=patience, time_limit=time_limit,
+            random_state=random_state, n_threads=n_threads, dtype=dtype, verbose=verbose,
         )  # fmt: skip
         self.n_models = n_models
 
-    def fit(
+    def fit(  # type: ignore[override]  # no side information
         self,
         interactions: Any,
         *,
@@ -161,8 +162,11 @@ class EnsembleMF(SubsampledMF):
         del shared["n_models"]
         return {**shared, **changed}
 
-    def _fold_in(self, side: int, rows: Any, weights: ArrayLike | None, values: ArrayLike | None) -> Array:
-        parts = [self._member(number)._fold_in(side, rows, weights, values) for number in range(self.n_models_)]
+    def _fold_in(
+        self, side: int, rows: Any, weights: ArrayLike | None, values: ArrayLike | None, centers: Array | None
+    ) -> Array:
+        members = (self._member(number) for number in range(self.n_models_))
+        parts = [member._fold_in(side, rows, weights, values, centers) for member in members]
         folded = np.concatenate(parts, axis=1)
         return folded / folded.dtype.type(self.n_models_) if side == LEFT else folded
 

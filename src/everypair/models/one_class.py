@@ -9,6 +9,7 @@ from everypair.data.pairs import Pairs
 from everypair.models import parameters
 from everypair.models.defaults import auto_negative_weight, auto_reg
 from everypair.models.factorization import FactorizationModel, check_rank, make_validator, random_start
+from everypair.models.side_information import SideOptions, known_sides
 from everypair.parallel import resolve_threads
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives, Scheme, Value, check_scheme
@@ -34,8 +35,16 @@ class OneClassMF(FactorizationModel):
     reg, reg_exponent : ridge λ (or a (left, right) pair, or ``"auto"``: by the number of entities) and the power ν of a
         row's total weight that scales it, or ``"count"`` for λ·max(1, |Ω_i⁺|).
     biases : learn a bias for every user and every item.
-    solver : ``"auto"`` is ``"newton"``; ``"block"``, ``"als"``, ``"cd"``, ``"sg-reform"``, ``"sg-bsearch"`` and
-        ``"sg-dense"`` are there to be compared (see :mod:`everypair.solvers.choose`).
+    own_vectors, feature_reg : where a side has features X its factors are T + XW: whether every entity has an own
+        vector t_i besides (otherwise XW alone), and the ridge λ_f of W (``"auto"``: by the size of X and the ridge of
+        own vectors). These and the next four take one value or a (left, right) pair.
+    normalize, fit_intercept : scale every row of the features to length 1, then append a constant 1.
+    graph_reg, normalize_graph : weight λ_g of ½ λ_g tr(UᵀLU) where a side has a graph, and whether L is normalised by
+        the nodes' degrees.
+    solver : ``"auto"`` is ``"newton"``, and trust-region Newton (``"tron"``) for a side with features or a graph;
+        ``"tron"``, ``"newton-linesearch"`` and ``"gradient"`` move all parameters of a side together; ``"block"``,
+        ``"als"``, ``"cd"``, ``"sg-reform"``, ``"sg-bsearch"`` and ``"sg-dense"`` are there to be compared (see
+        :mod:`everypair.solvers.choose`).
     max_iter, tol, patience, time_limit : stop after so many sweeps, at a relative decrease of the objective below
         ``tol``, after ``patience`` sweeps without a better validation nDCG@10, or after so many seconds of training.
     cg_steps : conjugate-gradient steps of a row in each half-sweep of ``"newton"``.
@@ -50,7 +59,8 @@ class OneClassMF(FactorizationModel):
         [H, 1, b̄].
     history_ : one dict per sweep: ``"objective"``, cumulative ``"seconds"`` and validation metrics.
     objective_, status_ : the last objective and a sentence on why training stopped.
-    negative_weight_, reg_ : the mean negative weight and the (left, right) ridge that were used.
+    left_feature_weights_, right_feature_weights_ : W (d × k) of a side with features, else ``None``.
+    negative_weight_, reg_, feature_reg_ : the mean negative weight and the (left, right) ridges that were used.
 
     Examples
     --------
@@ -73,6 +83,12 @@ class OneClassMF(FactorizationModel):
         reg: float | tuple[float, float] | str = "auto",
         reg_exponent: float | str = 0.75,
         biases: bool = False,
+        own_vectors: bool | tuple[bool, bool] = True,
+        feature_reg: float | str | tuple[float | str, float | str] = "auto",
+        normalize: bool | tuple[bool, bool] = False,
+        fit_intercept: bool | tuple[bool, bool] = False,
+        graph_reg: float | tuple[float, float] = 0.1,
+        normalize_graph: bool | tuple[bool, bool] = False,
         solver: str = "auto",
         max_iter: int = 16,
         tol: float = 1e-4,
@@ -92,6 +108,12 @@ class OneClassMF(FactorizationModel):
         self.reg = reg
         self.reg_exponent = reg_exponent
         self.biases = biases
+        self.own_vectors = own_vectors
+        self.feature_reg = feature_reg
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.graph_reg = graph_reg
+        self.normalize_graph = normalize_graph
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
@@ -106,6 +128,10 @@ class OneClassMF(FactorizationModel):
     def fit(
         self,
         interactions: Any,
+        left_features: Any = None,
+        right_features: Any = None,
+        left_graph: Any = None,
+        right_graph: Any = None,
         *,
         targets: Any = None,
         validation: Any = None,
@@ -114,8 +140,10 @@ class OneClassMF(FactorizationModel):
         """Learn both sides' factors from a matrix of interactions (users × items).
 
         A positive stored value is the weight of a positive, a negative value −w a dislike of weight w; ``targets`` (of
-        the same pattern) overrides their targets. ``validation``, held-out positives of the same users, is measured
-        after each sweep and stops the training if ``patience`` is set. A callback gets a
+        the same pattern) overrides their targets. ``left_features`` and ``right_features`` have a row per user or item,
+        sparse or dense, or are dicts of named groups of such matrices. ``left_graph`` and ``right_graph`` are square
+        matrices of similarities ≥ 0 (see :func:`everypair.data.knn_graph`). ``validation``, held-out positives of the
+        same users, is measured after each sweep and stops the training if ``patience`` is set. A callback gets a
         :class:`~everypair.solvers.loop.Sweep` and stops the training by returning ``True``. Ctrl-C keeps what was
         learnt.
         """
@@ -128,7 +156,9 @@ class OneClassMF(FactorizationModel):
         callbacks = parameters.checked_callbacks(callbacks)
         check_scheme(self.negative_scheme)
         loss = get_loss(self.loss)
-        check_solver(self.solver, loss)
+        options = SideOptions.both(self)
+        side_information = (left_features, right_features, left_graph, right_graph)
+        check_solver(self.solver, loss, any(part is not None for part in side_information))
         value = parameters.negative_value(self.negative_value, loss)
         pairs = Pairs.from_matrix(interactions, targets, dtype)
         check_rank(rank, pairs)
@@ -137,10 +167,11 @@ class OneClassMF(FactorizationModel):
         ridge = Ridge.checked(auto_reg(self.reg, pairs, loss), self.reg_exponent)
         training = pairs.to_csr()
         validate = make_validator(training, validation, self.patience, threads)
+        known, maps = known_sides(options, pairs, negatives, ridge, *side_information, dtype)
         objective = Objective(
-            pairs, loss, negatives, ridge, rank=rank, biases=self.biases, dtype=dtype, n_threads=threads
+            pairs, loss, negatives, ridge, rank=rank, biases=self.biases, dtype=dtype, n_threads=threads, known=known
         )
-        start = random_start(pairs.shape, rank, self.biases, random, dtype)
+        start = random_start(objective, rank, random)
         self._train(
             objective,
             solver_maker(self.solver, start.left.shape[1], cg_steps, int(random.integers(2**31)), threads),
@@ -154,4 +185,5 @@ class OneClassMF(FactorizationModel):
         self.loss_, self.negatives_, self.ridge_ = loss, negatives, ridge
         self.rank_, self.biases_ = rank, bool(self.biases)
         self.negative_weight_, self.reg_ = weight, ridge.reg
+        self.feature_maps_ = maps
         return self

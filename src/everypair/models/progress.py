@@ -9,8 +9,12 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from everypair.data.pairs import Pairs
+from everypair.problem.embedding import SideInformation
+from everypair.problem.features import Features
+from everypair.problem.laplacian import Laplacian
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
@@ -82,11 +86,27 @@ def compile_first(
         Negatives.from_scheme(pairs, 1.0, "constant", tiny_value),
         Ridge.checked(1.0, 0.0),
         dtype=dtype,
+        known=(_on_two_entities(objective.known[0], dtype), _on_two_entities(objective.known[1], dtype)),
     )
+    left, right = (np.ones((len(embedding.ridge), columns), dtype) for embedding in tiny.embeddings)
+    ones = np.ones((2, columns), dtype)
+    start = Factors(ones, ones, left_parameters=left, right_parameters=right)
     announcement = threading.Timer(PATIENCE_SECONDS, progress.say, [COMPILING])
     announcement.daemon = True
     announcement.start()
     try:
-        make_solver(tiny).step(Factors(np.zeros((2, columns), dtype), np.ones((2, columns), dtype)))
+        make_solver(tiny).step(start)
     finally:
         announcement.cancel()
+
+
+def _on_two_entities(known: SideInformation | None, dtype: Any) -> SideInformation | None:
+    """Return side information of the same kinds about two entities."""
+    if known is None:
+        return None
+    features = graph = None
+    if known.features is not None:
+        features = Features(np.eye(2) if known.features.dense is not None else sp.eye_array(2, format="csr"), dtype)
+    if known.graph is not None:
+        graph = Laplacian.from_similarity(np.ones((2, 2)), dtype=dtype)
+    return SideInformation(features, 1.0, known.own, graph, 1.0)

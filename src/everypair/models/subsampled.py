@@ -17,6 +17,7 @@ from everypair.data.sampling import Sampling, check_sampling_scheme
 from everypair.models import parameters
 from everypair.models.explanation import Explanation
 from everypair.models.factorization import FactorizationModel, check_rank, make_validator, random_start
+from everypair.models.side_information import SideOptions, known_sides
 from everypair.parallel import resolve_threads
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives
@@ -49,6 +50,8 @@ class SubsampledMF(FactorizationModel):
     reg, reg_exponent : ridge λ > 0 (or a (left, right) pair), and how it is scaled: ``"count"`` for λ·max(1, |Ω_i⁺|),
         or the power of a row's total weight.
     biases : learn a bias for every user and every item.
+    own_vectors, feature_reg, normalize, fit_intercept, graph_reg, normalize_graph : side information, as in
+        :class:`~everypair.OneClassMF`.
     solver : as in :class:`~everypair.OneClassMF`; ``"sg-reform"`` draws from the counted pairs only.
     max_iter, tol, patience, time_limit, cg_steps, random_state, n_threads, dtype, verbose : as in
         :class:`~everypair.OneClassMF`.
@@ -82,6 +85,12 @@ class SubsampledMF(FactorizationModel):
         reg: float | tuple[float, float] = 0.1,
         reg_exponent: float | str = "count",
         biases: bool = False,
+        own_vectors: bool | tuple[bool, bool] = True,
+        feature_reg: float | str | tuple[float | str, float | str] = "auto",
+        normalize: bool | tuple[bool, bool] = False,
+        fit_intercept: bool | tuple[bool, bool] = False,
+        graph_reg: float | tuple[float, float] = 0.1,
+        normalize_graph: bool | tuple[bool, bool] = False,
         solver: str = "auto",
         max_iter: int = 16,
         tol: float = 1e-4,
@@ -102,6 +111,12 @@ class SubsampledMF(FactorizationModel):
         self.reg = reg
         self.reg_exponent = reg_exponent
         self.biases = biases
+        self.own_vectors = own_vectors
+        self.feature_reg = feature_reg
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.graph_reg = graph_reg
+        self.normalize_graph = normalize_graph
         self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
@@ -116,6 +131,10 @@ class SubsampledMF(FactorizationModel):
     def fit(
         self,
         interactions: Any,
+        left_features: Any = None,
+        right_features: Any = None,
+        left_graph: Any = None,
+        right_graph: Any = None,
         *,
         targets: Any = None,
         validation: Any = None,
@@ -132,7 +151,9 @@ class SubsampledMF(FactorizationModel):
         ratio = _checked_ratio(self.ratio)
         loss = get_loss(self.loss)
         value = _checked_value(self.negative_value, loss)
-        check_solver(self.solver, loss)
+        options = SideOptions.both(self)
+        side_information = (left_features, right_features, left_graph, right_graph)
+        check_solver(self.solver, loss, any(part is not None for part in side_information))
         cg_steps = parameters.integer("cg_steps", self.cg_steps)
         ridge = _checked_ridge(self.reg, self.reg_exponent)
         pairs = Pairs.from_matrix(interactions, targets, dtype)
@@ -144,16 +165,21 @@ class SubsampledMF(FactorizationModel):
         count = round(ratio * pairs.n_positives)
         negatives = Negatives.from_scheme(pairs, 0.0, value=value)
         fold_in_seed = int(random.integers(2**63))
-        start = random_start(pairs.shape, rank, self.biases, random, dtype)
+        known, maps = known_sides(options, pairs, negatives, ridge, *side_information, dtype)
         drawn: list[tuple[Array, Array]] = []
+
+        def objective_of(counted: Pairs) -> Objective:
+            return Objective(
+                counted, loss, negatives, ridge, rank=rank, biases=self.biases, dtype=dtype, n_threads=threads,
+                known=known,
+            )  # fmt: skip
 
         def draw() -> Objective:
             drawn[:] = [sampling.draw(pairs, count, random)]
             counted, counted_targets = with_negatives(training, stored_targets, *drawn[0], value)
-            return Objective(
-                Pairs.from_matrix(counted, counted_targets, dtype), loss, negatives, ridge,
-                rank=rank, biases=self.biases, dtype=dtype, n_threads=threads,
-            )  # fmt: skip
+            return objective_of(Pairs.from_matrix(counted, counted_targets, dtype))
+
+        start = random_start(objective_of(pairs), rank, random)
 
         make = solver_maker(self.solver, start.left.shape[1], cg_steps, fold_in_seed % 2**31, threads)
 
@@ -171,7 +197,7 @@ class SubsampledMF(FactorizationModel):
         self.interactions_, self.targets_ = training, pairs.targets
         self.loss_, self.negatives_, self.ridge_ = loss, negatives, ridge
         self.sampling_, self.n_sampled_, self.fold_in_seed_ = sampling, count, fold_in_seed
-        self.sampled_value_ = value
+        self.sampled_value_, self.feature_maps_ = value, maps
         self.rank_, self.biases_, self.reg_ = rank, bool(self.biases), ridge.reg
         return self
 
@@ -193,7 +219,9 @@ class SubsampledMF(FactorizationModel):
         counted.targets_ = targets.data
         return super(SubsampledMF, counted).explain(user, item, n)
 
-    def _fold_in(self, side: int, rows: Any, weights: ArrayLike | None, values: ArrayLike | None) -> Array:
+    def _fold_in(
+        self, side: int, rows: Any, weights: ArrayLike | None, values: ArrayLike | None, centers: Array | None
+    ) -> Array:
         """New rows get negatives by the same scheme, as many as in training: they depend on the row and the seed."""
         if weights is not None or values is not None:
             raise ValueError(
@@ -202,7 +230,7 @@ class SubsampledMF(FactorizationModel):
         drawn = self.sampling_.draw_rows(side, rows, self.n_sampled_, self.fold_in_seed_)
         stored = np.where(rows.data > 0, 1, self.loss_.dislike_target).astype(rows.dtype)
         counted, targets = with_negatives(rows, stored, *drawn, self.sampled_value_)
-        problem = self._row_problem(side, counted, targets.data)
+        problem = self._row_problem(side, counted, targets.data, centers=centers)
         other = self.right_factors_ if side == LEFT else self.left_factors_
         return solve_to_optimum(problem, other, resolve_threads(self.n_threads))
 

@@ -28,11 +28,12 @@ def new_rows(
     targets: Array | None = None,
     weights: ArrayLike | None = None,
     values: ArrayLike | None = None,
+    centers: Array | None = None,
 ) -> RowProblem:
     """Describe new rows (canonical CSR of signed weights, in the factors' dtype) of ``side`` as training would.
 
     Scheme weights use the training normalisers; ``weights`` replaces them. A low-rank ỹ takes ``values`` as the new
-    rows of Ũ, the mean training row by default.
+    rows of Ũ, the mean training row by default. ``centers`` is what features already say of the rows.
     """
     dtype = rows.dtype
     liked = rows.data > 0
@@ -65,6 +66,7 @@ def new_rows(
         ridge=ridge.rows(side, total_weights(stored, own_weights, other_weights), counts).astype(dtype),
         own_values=own_values,
         other_values=other_values,
+        centers=None if centers is None else _without(centers, frozen),
         frozen=frozen,
     )
 
@@ -76,6 +78,15 @@ def solve_to_optimum(problem: RowProblem, other: Array, n_threads: int = 1) -> A
         start[:, problem.frozen] = 1
     rows, _ = half_step(problem, start, other, problem.gram_of(other, n_threads), TO_OPTIMUM[other.dtype], n_threads)
     return rows
+
+
+def _without(centers: Array, frozen: int | None) -> Array:
+    """Centers of the learnt columns."""
+    if frozen is None:
+        return centers
+    learnt = centers.copy()
+    learnt[:, frozen] = 0
+    return learnt
 
 
 def _checked_weights(weights: ArrayLike, count: int) -> NDArray[np.float64]:

@@ -62,6 +62,7 @@ class Alternating:
         self.n_threads = n_threads
         self.block_steps = block_steps or BlockSteps()
         self.blocks = tuple(self._block_solver(side) for side in (LEFT, RIGHT))
+        self.feature_grams = tuple(self._feature_gram(side) for side in (LEFT, RIGHT))
 
     def step(self, state: Factors) -> Factors:
         """One sweep over both sides."""
@@ -86,7 +87,9 @@ class Alternating:
             return factors, factors, stored
         embedding = self.objective.embeddings[side]
         with single_threaded_blas():
-            problem = BlockProblem(rows, embedding, other, gram, self.n_threads, self.objective.pairs_of)
+            problem = BlockProblem(
+                rows, embedding, other, gram, self.n_threads, self.objective.pairs_of, self.feature_grams[side]
+            )
             point = solver(problem, problem.enter(theta))
             theta, factors = problem.leave(point.theta), problem.leave(point.factors)
         return theta, theta if embedding.features is None else factors, point.pairs.value
@@ -97,3 +100,11 @@ class Alternating:
             return None
         prepared = Preconditioner(embedding, self.objective.sides[side].own_weights, self.n_threads)
         return BlockSolver(prepared, self.block_steps, [])
+
+    def _feature_gram(self, side: int) -> Array | None:
+        """XᵀPX where the all-pairs part of a product is cheaper with it: O(d²k) instead of O(mk)."""
+        embedding = self.objective.embeddings[side]
+        if embedding.features is None or embedding.own or embedding.features.shape[1] ** 2 >= embedding.n_rows:
+            return None
+        with single_threaded_blas():
+            return embedding.features.gram(self.objective.sides[side].own_weights).astype(self.objective.dtype)

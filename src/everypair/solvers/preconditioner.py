@@ -17,16 +17,17 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from everypair.parallel import single_threaded_blas
+from everypair.parallel import Chunk, even_chunks, run_chunks, single_threaded_blas
 from everypair.problem.embedding import Embedding
 from everypair.problem.features import Features, blocked_product
-from everypair.solvers.half_step import rotate
+from everypair.solvers.half_step import eigenbasis, rotate
 
 Array = NDArray[Any]
 Solve = Callable[[Array], Array]
 EXACT_FEATURES = 2048  # features up to which XᵀPX is decomposed exactly: O(d³) once, O(d²k) a step
 LOW_RANK = 48  # columns of F beyond that
 POWER_STEPS = 2
+FEATURE_ROWS = 2048  # of F that are multiplied at a time
 SMALLEST = 1e-7  # of the mean of XᵀPX's diagonal: where λ_f is smaller, it is this
 
 
@@ -44,13 +45,15 @@ class Preconditioner:
                 self._features = make(embedding, embedding.features, self.weights, n_threads)
 
     def at(self, other: Array, sigma: Array, curvatures: NDArray[np.float64]) -> Solve:
-        """Return R ↦ P⁻¹R where VᵀQV = diag σ and ``curvatures`` are Σ_i t_ij for every row of ``other``."""
+        """Return R ↦ P⁻¹R where VᵀQV = diag σ and ``curvatures`` are Σ_i t_ij for every row of ``other``.
+
+        A constant column stays apart: nothing that is zero there becomes anything else.
+        """
         total = float(self.weights.sum(dtype=np.float64))
         wide = other.astype(np.float64)
         effective = np.diag(sigma.astype(np.float64)) + (wide * (curvatures / total)[:, None]).T @ wide
-        with single_threaded_blas():
-            spectrum, basis = np.linalg.eigh(effective)
-        spectrum = np.maximum(spectrum, 0.0)
+        free = np.arange(len(sigma)) != self.embedding.frozen
+        spectrum, basis = eigenbasis(effective, free)
         there, back = basis.astype(other.dtype), np.ascontiguousarray(basis.T.astype(other.dtype))
         solve = self._solver(spectrum.astype(other.dtype))
         return lambda residual: rotate(solve(rotate(residual, there, self.n_threads)), back, self.n_threads)
@@ -116,26 +119,42 @@ def _exact(embedding: Embedding, features: Features, weights: Array, n_threads: 
 
 
 def _low_rank(embedding: Embedding, features: Features, weights: Array, n_threads: int) -> Callable[[Array], Solve]:
+    """Woodbury's two terms nearly cancel where XᵀPX is much larger than the ridge, so all of it is in float64."""
     squares = features.squares(weights)
     base = np.full(len(squares), _feature_ridge(embedding, squares))
     if embedding.graph is not None:
         base += embedding.graph_reg * embedding.graph.form_diagonal(features)
-    factor = low_rank_factor(features, weights, n_threads)
-    rest = np.maximum(squares - np.square(factor, dtype=np.float64).sum(axis=1), 0.0).astype(features.dtype)
-    base = base.astype(features.dtype)
-    across = np.ascontiguousarray(factor.T)
+    factor = low_rank_factor(features, weights, n_threads).astype(np.float64)
+    rest = np.maximum(squares - np.square(factor).sum(axis=1), 0.0)
+    blocks = even_chunks(len(factor), FEATURE_ROWS)
 
     def at(sigma: Array) -> Solve:
-        inverse = 1 / (base[:, None] + rest[:, None] * sigma)
-        cores = np.empty((len(sigma), factor.shape[1], factor.shape[1]), features.dtype)
-        for b, value in enumerate(sigma):
-            core = (across * inverse[:, b]) @ factor
-            cores[b] = np.linalg.inv(np.eye(len(core)) / max(value, 1e-30) + core)
+        wide = sigma.astype(np.float64)
+
+        def invert(chunk: Chunk, worker: int) -> Array:
+            value = max(float(wide[chunk[0]]), 1e-30)
+            core = np.eye(factor.shape[1]) / value
+            for rows in (slice(*block) for block in blocks):
+                core += (factor[rows].T / (base[rows] + rest[rows] * value)) @ factor[rows]
+            return np.asarray(np.linalg.inv(core))
+
+        cores = np.stack(run_chunks(invert, even_chunks(len(wide), 1), n_threads))
 
         def solve(residual: Array) -> Array:
-            scaled = residual * inverse
-            inside = np.einsum("brs,sb->rb", cores, blocked_product(across, scaled, n_threads))
-            return scaled - inverse * blocked_product(factor, np.ascontiguousarray(inside), n_threads)
+            out = np.empty_like(residual)
+
+            def project(chunk: Chunk, worker: int) -> Array:
+                rows = slice(*chunk)
+                return np.asarray(factor[rows].T @ (residual[rows] / (base[rows, None] + rest[rows, None] * wide)))
+
+            inside = np.einsum("brs,sb->rb", cores, sum(run_chunks(project, blocks, n_threads)))
+
+            def finish(chunk: Chunk, worker: int) -> None:
+                rows = slice(*chunk)
+                out[rows] = (residual[rows] - factor[rows] @ inside) / (base[rows, None] + rest[rows, None] * wide)
+
+            run_chunks(finish, blocks, n_threads)
+            return out
 
         return solve
 

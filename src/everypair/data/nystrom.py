@@ -1,0 +1,256 @@
+"""Kernel features from landmarks, so that a linear model of the new features is a kernel method.
+
+    z = K^{-1/2} z̄,   K_ts = k(c_t, c_s),   z̄_t = k(c_t, x)        (OCSMF, section 4.3)
+
+c_1 .. c_D are the centres of k-means over the training rows and k(x, y) = exp(−γ‖x − y‖²) unless another
+kernel is asked for. Then z(x)·z(y) approximates k(x, y), and equals it where x and y are landmarks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Self
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.cluster import MiniBatchKMeans
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from everypair.parallel import even_chunks, resolve_threads, run_chunks, single_threaded_blas
+
+_BLOCK_ROWS = 1024  # rows whose kernel values are held at a time, by each thread
+_GAMMA = 1.0
+
+Kernel = Literal["rbf", "linear"] | Callable[[Any, NDArray[Any]], Any]
+
+
+class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """z = K^{-1/2} z̄ for every row x: its kernel values with D landmarks, whitened, and appended to x.
+
+    Parameters
+    ----------
+    n_landmarks : D, the number of k-means centres. Where the training matrix has no more distinct rows than
+        that, those rows are the landmarks, and ZZᵀ is their kernel matrix exactly.
+    gamma : γ of the rbf kernel as a multiple of 1/σ², σ² the variance of all training values, zeros of a sparse
+        matrix included. The squared distance of two unrelated rows is near 2dσ² for d features, so values near
+        1/d let many landmarks take part and values near 1 only landmarks that nearly equal the row. Other kernels
+        have no γ: leave it.
+    append : return [X, Z]; with False return Z alone.
+    kernel : "rbf" for exp(−γ‖x − y‖²), "linear" for x·y, or a function of a block of rows (sparse or dense, as
+        given to fit or transform) and the dense D × d landmarks that returns their kernel values, one row per row;
+        it is called from several threads. Eigenvalues of K that are negative or lost in rounding are dropped.
+    random_state : seed, numpy Generator or None, for k-means.
+    n_threads : threads of transform; None means all cores. The result does not depend on it.
+
+    Attributes: ``landmarks_`` (D × d, dense), ``gamma_`` (γ itself; None for other kernels), ``root_`` (K^{-1/2}),
+    ``n_features_in_``.
+
+    X is sparse or dense, float32 stays float32 (computed in float64). [X, Z] is a CSR matrix if X is sparse, else
+    an array; Z alone is always an array. Rows go in blocks of 1024, so that besides the result each thread holds
+    a few arrays of block × D (and, of a dense X, block × d) numbers, and all share 2·D·d + D² numbers; a sparse
+    result is held twice while its blocks are joined.
+
+    >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [4.0, 0.0]])
+    >>> features = NystromFeatures(n_landmarks=3, append=False).fit(X)
+    >>> Z = features.transform(X)
+    >>> bool(np.isclose(Z[0] @ Z[1], np.exp(-features.gamma_ * 1.0)))
+    True
+    >>> NystromFeatures(n_landmarks=2, random_state=0).fit_transform(X).shape
+    (3, 4)
+    """
+
+    def __init__(
+        self,
+        n_landmarks: int = 500,
+        gamma: float = _GAMMA,
+        append: bool = True,
+        kernel: Kernel = "rbf",
+        random_state: int | np.random.Generator | None = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.n_landmarks = n_landmarks
+        self.gamma = gamma
+        self.append = append
+        self.kernel = kernel
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Choose landmarks among or between the rows of ``X``; ``y`` is not used.
+
+        >>> NystromFeatures(n_landmarks=5).fit([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0]]).landmarks_.shape
+        (2, 2)
+        """
+        self._check_parameters()
+        seed = _seed(self.random_state)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if sp.issparse(X) and not (X.has_canonical_format and X.data.all()):
+            X = X.copy()
+            X.sum_duplicates()
+            X.eliminate_zeros()
+        self.gamma_ = float(self.gamma) / _variance(X) if self.kernel == "rbf" else None
+        with single_threaded_blas(), threadpool_limits(limits=1, user_api="openmp"):  # same bits on any number of cores
+            self.landmarks_ = _landmarks(X, self.n_landmarks, seed)
+            self.root_ = _inverse_root(self._values(self.landmarks_, *self._columns()))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return [X, Z], or Z alone with ``append=False``, one row per row of ``X``.
+
+        >>> rows = sp.csr_array([[0.0, 1.0], [1.0, 1.0]])
+        >>> NystromFeatures().fit(rows).transform(rows).toarray().round(3).tolist()
+        [[0.0, 1.0, 1.0, 0.002], [1.0, 1.0, 0.002, 1.0]]
+        """
+        check_is_fitted(self)
+        threads = resolve_threads(self.n_threads)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        columns, squares = self._columns()
+        sparse_result = self.append and sp.issparse(X)
+        own = X.shape[1] if self.append else 0
+        result = None if sparse_result else np.empty((X.shape[0], own + len(self.root_)), dtype=X.dtype)
+
+        def block(chunk: tuple[int, int], worker: int) -> Any:
+            rows = X[slice(*chunk)]
+            Z = (self._values(rows, columns, squares) @ self.root_).astype(X.dtype, copy=False)
+            if result is None:
+                return sp.hstack([rows, type(X)(Z)], format="csr")
+            target = result[slice(*chunk)]
+            if own:
+                target[:, :own] = rows
+            target[:, own:] = Z
+            return None
+
+        blocks = run_chunks(block, even_chunks(X.shape[0], _BLOCK_ROWS), threads)
+        return sp.vstack(blocks, format="csr") if result is None else result
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the columns of ``transform``: those of X, then nystrom0, nystrom1, ...
+
+        >>> NystromFeatures().fit([[0.0], [1.0]]).get_feature_names_out(["age"]).tolist()
+        ['age', 'nystrom0', 'nystrom1']
+        """
+        own = super().get_feature_names_out(input_features)
+        added = np.array([f"nystrom{t}" for t in range(len(self.landmarks_))], dtype=object)
+        return np.concatenate([own, added]) if self.append else added
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that sparse input is welcome and float32 stays float32."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_parameters(self) -> None:
+        count, gamma, kernel = self.n_landmarks, self.gamma, self.kernel
+        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+            raise ValueError(f"n_landmarks must be an integer of at least 1, got {count!r}.")
+        number = isinstance(gamma, int | float | np.number) and not isinstance(gamma, bool)
+        if not number or not 0 < gamma < np.inf:
+            raise ValueError(f"gamma must be a positive number, a multiple of 1/σ², got {gamma!r}.")
+        if not callable(kernel) and kernel not in ("rbf", "linear"):
+            raise ValueError(f"kernel must be 'rbf', 'linear' or a function of (rows, landmarks), got {kernel!r}.")
+        if kernel != "rbf" and gamma != _GAMMA:
+            raise ValueError(f"gamma belongs to kernel='rbf', the kernel here is {kernel!r}: leave gamma at {_GAMMA}.")
+        resolve_threads(self.n_threads)
+
+    def _columns(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the landmarks as the columns of a float64 matrix, and their squared lengths."""
+        columns = np.ascontiguousarray(self.landmarks_.T, dtype=np.float64)
+        return columns, np.einsum("ij,ij->j", columns, columns)
+
+    def _values(self, rows: Any, columns: NDArray[Any], squares: NDArray[Any]) -> NDArray[Any]:
+        """Return the kernel values of ``rows`` with the landmarks."""
+        if callable(self.kernel):
+            return _checked_values(self.kernel(rows, self.landmarks_), (rows.shape[0], len(self.landmarks_)))
+        rows = rows.astype(np.float64)
+        values = np.asarray(rows @ columns)
+        if self.gamma_ is None:
+            return values
+        values *= -2.0  # ‖x − c‖² = ‖x‖² − 2 x·c + ‖c‖²
+        values += _squared_lengths(rows)[:, None]
+        values += squares
+        np.maximum(values, 0.0, out=values)
+        values *= -self.gamma_
+        return np.exp(values, out=values)
+
+
+def _variance(X: Any) -> float:
+    """Return σ², the variance of all values of ``X``, those not stored included."""
+    size = X.shape[0] * X.shape[1]
+    stored = X.data if sp.issparse(X) else X
+    mean = float(stored.sum(dtype=np.float64)) / size
+    squares = (size - stored.size) * mean**2
+    for start, stop in even_chunks(len(stored), max(1, 2**20 // stored[:1].size) if len(stored) else 1):
+        squares += float(np.square(np.subtract(stored[start:stop], mean, dtype=np.float64)).sum())
+    if X.min() == X.max() or squares == 0.0:
+        raise ValueError("All values of X are the same, so there is no σ² to divide gamma by: use kernel='linear'.")
+    return squares / size
+
+
+def _landmarks(X: Any, count: int, seed: int) -> NDArray[Any]:
+    """Return the distinct rows of ``X`` if there are at most ``count``, else ``count`` k-means centres."""
+    distinct = _distinct_rows(X, count)
+    if distinct is not None:
+        rows = X[distinct]
+        return rows.toarray() if sp.issparse(rows) else rows
+    # Random first centres: with k-means++ this took 1.2 to 4 times as long (D = 500 and 1000 on bibtex and
+    # delicious) and ended within 2 % of the same inertia.
+    search = MiniBatchKMeans(count, init="random", n_init=1, compute_labels=False, random_state=seed)
+    return search.fit(X).cluster_centers_
+
+
+def _distinct_rows(X: Any, most: int) -> list[int] | None:
+    """Return where each distinct row of ``X`` comes first, or None as soon as there are more than ``most``."""
+    first: dict[bytes | tuple[bytes, bytes], int] = {}
+    for i in range(X.shape[0]):
+        if sp.issparse(X):
+            stored = slice(X.indptr[i], X.indptr[i + 1])
+            row: bytes | tuple[bytes, bytes] = (X.indices[stored].tobytes(), X.data[stored].tobytes())
+        else:
+            row = (X[i] + 0.0).tobytes()  # −0 becomes 0
+        if row not in first:
+            if len(first) == most:
+                return None
+            first[row] = i
+    return list(first.values())
+
+
+def _squared_lengths(rows: Any) -> NDArray[Any]:
+    """Return ‖x‖² for every row x."""
+    if sp.issparse(rows):
+        return np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+    return np.einsum("ij,ij->i", rows, rows)
+
+
+def _inverse_root(K: NDArray[Any]) -> NDArray[Any]:
+    """Return K^{-1/2} = E Λ^{-1/2} Eᵀ over the eigenvalues that rounding cannot have made."""
+    if not np.allclose(K, K.T, rtol=1e-4, atol=1e-6 * np.abs(K).max()):
+        raise ValueError("kernel must be symmetric: its values of two landmarks change when they are swapped.")
+    eigenvalues, vectors = scipy.linalg.eigh((K.astype(np.float64) + K.T) / 2)
+    kept = eigenvalues > len(K) * np.finfo(K.dtype).eps * np.abs(eigenvalues).max()
+    scaled = vectors[:, kept] / np.sqrt(np.sqrt(eigenvalues[kept]))
+    return scaled @ scaled.T
+
+
+def _checked_values(values: Any, shape: tuple[int, int]) -> NDArray[Any]:
+    """Return the values of a user's kernel as an array, or say what is wrong with them."""
+    array = np.asarray(values.toarray() if sp.issparse(values) else values)
+    if array.shape != shape:
+        raise ValueError(f"kernel(rows, landmarks) must return an array of shape {shape}, got {array.shape}.")
+    if array.dtype.kind not in "buif" or not np.isfinite(array).all():
+        raise ValueError("kernel(rows, landmarks) must return finite real numbers.")
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+
+
+def _seed(random_state: Any) -> int:
+    """Return a seed for scikit-learn from a seed, a generator or None."""
+    try:
+        return int(np.random.default_rng(random_state).integers(2**31))
+    except (TypeError, ValueError) as failure:
+        raise ValueError(
+            f"random_state must be a non-negative integer, a numpy Generator or None, got {random_state!r}."
+        ) from failure
