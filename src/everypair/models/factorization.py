@@ -19,6 +19,7 @@ from everypair.models.explanation import Explanation, explain_pair
 from everypair.models.progress import Progress, compile_first
 from everypair.models.side_information import FeatureMap
 from everypair.parallel import resolve_threads
+from everypair.problem.every import every_row
 from everypair.problem.features import Features
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
@@ -42,6 +43,7 @@ class FactorizationModel(FactorModel):
     targets_: Array | None
     rank_: int
     biases_: bool
+    every_pair_: bool = False
     left_feature_weights_: Array | None
     right_feature_weights_: Array | None
     feature_maps_: tuple[FeatureMap | None, FeatureMap | None] = (None, None)
@@ -172,10 +174,10 @@ class FactorizationModel(FactorModel):
         bias and what training left unsolved. ``n`` keeps only the largest contributions.
         """
         check_is_fitted(self)
-        if self.graphs_[LEFT] or not self.own_vectors_[LEFT]:
+        if self.graphs_[LEFT] or not self.own_vectors_[LEFT] or self.every_pair_:
             raise ValueError(
-                "explain needs users with own vectors and without a graph: otherwise a user's factors follow from "
-                "everybody's pairs, not from the user's own."
+                'explain needs users with own vectors, without a graph and with negative_loss="squared": otherwise a '
+                "user's factors do not follow from the user's own pairs."
             )
         row = _one_position(user, len(self.left_factors_), "user")
         column = _one_position(item, len(self.right_factors_), "item")
@@ -208,9 +210,10 @@ class FactorizationModel(FactorModel):
         values: ArrayLike | None = None,
         centers: Array | None = None,
     ) -> RowProblem:
-        return new_rows(
+        problem = new_rows(
             side, rows, self.loss_, self.negatives_, self.ridge_, self._frozen(side), targets, weights, values, centers
         )
+        return every_row(problem, rows.shape[1]) if self.every_pair_ else problem
 
     def _comparable(self, side: int) -> Array:
         factors = super()._comparable(side)

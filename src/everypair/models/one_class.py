@@ -9,8 +9,10 @@ from everypair.data.pairs import Pairs
 from everypair.models import parameters
 from everypair.models.defaults import auto_negative_weight, auto_reg
 from everypair.models.factorization import FactorizationModel, check_rank, make_validator, random_start
+from everypair.models.growth import Growing
 from everypair.models.side_information import SideOptions, known_sides
 from everypair.parallel import resolve_threads
+from everypair.problem.every import EveryPairObjective
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives, Scheme, Value, check_scheme
 from everypair.problem.objective import Objective
@@ -19,7 +21,7 @@ from everypair.solvers.choose import check_solver, solver_maker
 from everypair.solvers.loop import Callback
 
 
-class OneClassMF(FactorizationModel):
+class OneClassMF(Growing, FactorizationModel):
     """Factorize a matrix of positives so that every pair counts: F = Σ_Ω c ℓ(y, s) + ½ Σ_{∉Ω} p_i q_j (ỹ − s)² + ridge.
 
     Parameters
@@ -32,6 +34,8 @@ class OneClassMF(FactorizationModel):
         ``("popularity", β)`` or arrays ``(p, q)``.
     negative_value : the score ỹ they are pulled to: a number, matrices ``(Ũ, Ṽ)`` with ỹ = Ũ Ṽᵀ, or ``"auto"``: −1,
         and 0 for the squared loss.
+    negative_loss : ``"squared"``, or ``"same"`` for the loss itself on every pair, Σ_{∉Ω} p_i q_j ℓ(ỹ, s): O(mnk) a
+        sweep, for small data and comparison.
     reg, reg_exponent : ridge λ (or a (left, right) pair, or ``"auto"``: by the number of entities) and the power ν of a
         row's total weight that scales it, or ``"count"`` for λ·max(1, |Ω_i⁺|).
     biases : learn a bias for every user and every item.
@@ -80,6 +84,7 @@ class OneClassMF(FactorizationModel):
         negative_weight: float | str = "auto",
         negative_scheme: Scheme = "constant",
         negative_value: Value | str = "auto",
+        negative_loss: str = "squared",
         reg: float | tuple[float, float] | str = "auto",
         reg_exponent: float | str = 0.75,
         biases: bool = False,
@@ -105,6 +110,7 @@ class OneClassMF(FactorizationModel):
         self.negative_weight = negative_weight
         self.negative_scheme = negative_scheme
         self.negative_value = negative_value
+        self.negative_loss = negative_loss
         self.reg = reg
         self.reg_exponent = reg_exponent
         self.biases = biases
@@ -158,7 +164,8 @@ class OneClassMF(FactorizationModel):
         loss = get_loss(self.loss)
         options = SideOptions.both(self)
         side_information = (left_features, right_features, left_graph, right_graph)
-        check_solver(self.solver, loss, any(part is not None for part in side_information))
+        every = check_negative_loss(self.negative_loss)
+        check_solver(self.solver, loss, every or any(part is not None for part in side_information))
         value = parameters.negative_value(self.negative_value, loss)
         pairs = Pairs.from_matrix(interactions, targets, dtype)
         check_rank(rank, pairs)
@@ -168,7 +175,7 @@ class OneClassMF(FactorizationModel):
         training = pairs.to_csr()
         validate = make_validator(training, validation, self.patience, threads)
         known, maps = known_sides(options, pairs, negatives, ridge, *side_information, dtype)
-        objective = Objective(
+        objective = (EveryPairObjective if every else Objective)(
             pairs, loss, negatives, ridge, rank=rank, biases=self.biases, dtype=dtype, n_threads=threads, known=known
         )
         start = random_start(objective, rank, random)
@@ -185,5 +192,12 @@ class OneClassMF(FactorizationModel):
         self.loss_, self.negatives_, self.ridge_ = loss, negatives, ridge
         self.rank_, self.biases_ = rank, bool(self.biases)
         self.negative_weight_, self.reg_ = weight, ridge.reg
-        self.feature_maps_ = maps
+        self.feature_maps_, self.every_pair_ = maps, every
         return self
+
+
+def check_negative_loss(name: str) -> bool:
+    """Whether pairs that are not stored have the loss itself instead of a square."""
+    if name not in ("squared", "same"):
+        raise ValueError(f'negative_loss must be "squared" or "same", got {name!r}.')
+    return name == "same"

@@ -80,7 +80,7 @@ def compile_first(
     pairs = Pairs.from_matrix(np.eye(2), dtype=dtype)
     value = objective.negatives.value
     tiny_value = (np.ones((2, 1)), np.ones((2, 1))) if isinstance(value, tuple) else 0.0
-    tiny = Objective(
+    tiny = type(objective)(
         pairs,
         objective.loss,
         Negatives.from_scheme(pairs, 1.0, "constant", tiny_value),

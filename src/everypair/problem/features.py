@@ -31,6 +31,9 @@ class Features:
         self.dense: Array | None = None
         if sp.issparse(matrix):
             by_row = sp.csr_array(matrix).astype(dtype, copy=False)
+            if not by_row.has_canonical_format:
+                by_row = by_row.copy()
+                by_row.sum_duplicates()
             self._rows = _compressed(by_row)
             self._columns = _compressed(sp.csr_array(by_row.T))
             self.nnz = by_row.nnz

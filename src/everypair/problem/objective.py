@@ -26,7 +26,7 @@ from everypair.problem.gram import Gram, gram
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
-from everypair.problem.rows import RowProblem
+from everypair.problem.rows import PairsAt, PairsOf, RowProblem
 from everypair.problem.stored import StoredPairs
 
 Array = NDArray[Any]
@@ -119,7 +119,8 @@ class Objective:
             frozen=frozen,
         )
 
-    pairs_of = StoredPairs
+    pairs_of: PairsOf = StoredPairs
+    row_wise = True  # whether independent rows may be solved by the half-step, which knows the quadratic negatives
 
     def factors(self, side: int, theta: Array) -> Array:
         """U (side 0) or V (side 1) at its parameters; without features they are the same."""
@@ -189,9 +190,9 @@ class Objective:
             )
         return self.factors(LEFT, left), self.factors(RIGHT, right)
 
-    def _pairs(self, side: int, left: Array, right: Array) -> StoredPairs:
+    def _pairs(self, side: int, left: Array, right: Array) -> PairsAt:
         this, other = (left, right) if side == LEFT else (right, left)
-        return self.pairs_of(self.sides[side], this, other, self.n_threads)
+        return type(self).pairs_of(self.sides[side], this, other, self.n_threads)
 
 
 def stored_scores(stored: Compressed, this: Array, other: Array, n_threads: int = 1) -> Array:

@@ -8,8 +8,9 @@ Left rows, right rows and rows to fold in are all described by one :class:`RowPr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,3 +71,28 @@ class RowProblem:
         if self.own_values is None:
             return float(self.values[0]) * other.pull.T
         return np.asarray(self.own_values[rows] @ other.pull.T)
+
+
+class PairsAt(Protocol):
+    """The part of F that is summed over pairs, at some factors."""
+
+    value: float
+
+    def gradient(self) -> Array:
+        """R V."""
+        ...
+
+    def product(self, direction: Array) -> Array:
+        """[t_ij (n_i·v_j)] V."""
+        ...
+
+    def column_curvatures(self) -> NDArray[np.float64]:
+        """Σ_i t_ij for every row j of V."""
+        ...
+
+    def along(self, direction: Array) -> Callable[[float], float]:
+        """Value at U + α N."""
+        ...
+
+
+PairsOf = Callable[[RowProblem, Array, Array, int], PairsAt]

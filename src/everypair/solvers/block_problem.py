@@ -11,44 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everypair.problem.embedding import Embedding
 from everypair.problem.gram import Gram
-from everypair.problem.rows import RowProblem
+from everypair.problem.rows import PairsOf, RowProblem
 from everypair.problem.stored import StoredPairs
 from everypair.solvers.conjugate import inner
 from everypair.solvers.half_step import eigenbasis, rotate
 
 Array = NDArray[Any]
-
-
-class PairsAt(Protocol):
-    """The part of F that is summed over pairs, at some factors."""
-
-    value: float
-
-    def gradient(self) -> Array:
-        """R V."""
-        ...
-
-    def product(self, direction: Array) -> Array:
-        """[t_ij (n_i·v_j)] V."""
-        ...
-
-    def column_curvatures(self) -> NDArray[np.float64]:
-        """Σ_i t_ij for every row j of V."""
-        ...
-
-    def along(self, direction: Array) -> Callable[[float], float]:
-        """Value at U + α N."""
-        ...
-
-
-PairsOf = Callable[[RowProblem, Array, Array, int], PairsAt]
 
 
 class BlockProblem:

@@ -31,7 +31,8 @@ BLOCK = 32
 
 
 def check_solver(name: str, loss: Loss, structured: bool = False) -> None:
-    """Refuse an unknown solver, or one that cannot minimise this loss or (``structured``) learn from side information.
+    """Refuse an unknown solver, or one that cannot minimise this loss, or not with ``structured`` problems: features,
+    graphs, or another loss than the square on pairs that are not stored.
 
     >>> from everypair.problem.losses import get_loss
     >>> check_solver("als", get_loss("logistic"))
@@ -47,7 +48,8 @@ def check_solver(name: str, loss: Loss, structured: bool = False) -> None:
         )
     if structured and name in ROWS_ONLY:
         raise ValueError(
-            f'solver="{name}" knows neither features nor graphs: use "auto", "tron", "newton-linesearch" or "gradient".'
+            f'solver="{name}" knows neither features nor graphs nor negative_loss="same": use "auto", "tron", '
+            '"newton-linesearch" or "gradient".'
         )
 
 

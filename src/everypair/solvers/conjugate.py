@@ -34,7 +34,7 @@ class ModelStep:
 
 
 def inner(a: Array, b: Array) -> float:
-    """⟨A,B⟩ in float64 over fixed blocks of rows."""
+    """⟨A,B⟩ over fixed blocks of rows, each in the arrays' own precision, their sum in float64."""
     return math.fsum(float(np.vdot(a[start:stop], b[start:stop])) for start, stop in even_chunks(len(a), DOT_ROWS))
 
 

@@ -85,7 +85,8 @@ def half_step(
         kernel(
             *chunk, problem.indptr, problem.indices, problem.weights, problem.targets, problem.values, rotated,
             problem.other_weights, problem.own_weights, problem.ridge, sigma, mask, linear.astype(dtype), block,
-            values[rows], moved[rows], steps.newton, steps.cg, steps.newton_tol, steps.cg_tol, rounding, scratch[worker],
+            values[rows], moved[rows], steps.newton, steps.cg, steps.newton_tol, steps.cg_tol, rounding,
+            scratch[worker],
         )  # fmt: skip
         np.matmul(block, rotation.T, out=new[rows])
         still = ~moved[rows]

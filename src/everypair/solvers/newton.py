@@ -46,8 +46,8 @@ class Factors:
 class Alternating:
     """Minimise an :class:`Objective` by alternating sides; each sweep returns F at no extra pass over Ω.
 
-    ``steps`` are taken by the rows of a side that are independent, ``block_steps`` by a side that moves as one. Without
-    ``steps`` every side does.
+    ``steps`` are taken by the rows of a side that are independent (unless the objective cannot be solved by rows),
+    ``block_steps`` by a side that moves as one. Without ``steps`` every side does.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Alternating:
 
     def _block_solver(self, side: int) -> BlockSolver | None:
         embedding = self.objective.embeddings[side]
-        if self.steps is not None and embedding.independent:
+        if self.steps is not None and embedding.independent and self.objective.row_wise:
             return None
         prepared = Preconditioner(embedding, self.objective.sides[side].own_weights, self.n_threads)
         return BlockSolver(prepared, self.block_steps, [])

@@ -25,10 +25,11 @@ from everypair.solvers.half_step import eigenbasis, rotate
 Array = NDArray[Any]
 Solve = Callable[[Array], Array]
 EXACT_FEATURES = 2048  # features up to which XᵀPX is decomposed exactly: O(d³) once, O(d²k) a step
-LOW_RANK = 48  # columns of F beyond that
+LOW_RANK = 24  # columns of F beyond that
 POWER_STEPS = 2
 FEATURE_ROWS = 2048  # of F that are multiplied at a time
 SMALLEST = 1e-7  # of the mean of XᵀPX's diagonal: where λ_f is smaller, it is this
+FACTORISABLE = 1e-12  # of the trace of λ_g XᵀLX: the least ridge with which it has a Cholesky factor
 
 
 class Preconditioner:
@@ -103,8 +104,9 @@ def _exact(embedding: Embedding, features: Features, weights: Array, n_threads: 
         values, vectors = np.linalg.eigh(gram.astype(features.dtype))
         values, vectors = values / ridge, vectors / np.sqrt(ridge)
     else:
-        form = ridge * np.eye(len(gram)) + embedding.graph_reg * embedding.graph.form(features)
-        values, vectors = scipy.linalg.eigh(gram, form)
+        form = embedding.graph_reg * embedding.graph.form(features)
+        ridge = max(ridge, FACTORISABLE * float(np.trace(form)))
+        values, vectors = scipy.linalg.eigh(gram, form + ridge * np.eye(len(gram)))
     values = np.maximum(values, 0.0).astype(features.dtype)
     vectors = vectors.astype(features.dtype)
     across = np.ascontiguousarray(vectors.T)
@@ -129,29 +131,28 @@ def _low_rank(embedding: Embedding, features: Features, weights: Array, n_thread
     blocks = even_chunks(len(factor), FEATURE_ROWS)
 
     def at(sigma: Array) -> Solve:
-        wide = sigma.astype(np.float64)
+        inverse = 1 / (base[:, None] + rest[:, None] * sigma.astype(np.float64))
 
         def invert(chunk: Chunk, worker: int) -> Array:
-            value = max(float(wide[chunk[0]]), 1e-30)
-            core = np.eye(factor.shape[1]) / value
+            core = np.eye(factor.shape[1]) / max(float(sigma[chunk[0]]), 1e-30)
             for rows in (slice(*block) for block in blocks):
-                core += (factor[rows].T / (base[rows] + rest[rows] * value)) @ factor[rows]
+                core += (factor[rows].T * inverse[rows, chunk[0]]) @ factor[rows]
             return np.asarray(np.linalg.inv(core))
 
-        cores = np.stack(run_chunks(invert, even_chunks(len(wide), 1), n_threads))
+        cores = np.stack(run_chunks(invert, even_chunks(len(sigma), 1), n_threads))
 
         def solve(residual: Array) -> Array:
             out = np.empty_like(residual)
 
             def project(chunk: Chunk, worker: int) -> Array:
                 rows = slice(*chunk)
-                return np.asarray(factor[rows].T @ (residual[rows] / (base[rows, None] + rest[rows, None] * wide)))
+                return np.asarray(factor[rows].T @ (residual[rows] * inverse[rows]))
 
             inside = np.einsum("brs,sb->rb", cores, sum(run_chunks(project, blocks, n_threads)))
 
             def finish(chunk: Chunk, worker: int) -> None:
                 rows = slice(*chunk)
-                out[rows] = (residual[rows] - factor[rows] @ inside) / (base[rows, None] + rest[rows, None] * wide)
+                out[rows] = (residual[rows] - factor[rows] @ inside) * inverse[rows]
 
             run_chunks(finish, blocks, n_threads)
             return out
