@@ -14,6 +14,9 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from everypair.data.pairs import Pairs
+from everypair.problem.embedding import SideInformation
+from everypair.problem.features import Features
+from everypair.problem.laplacian import Laplacian
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
@@ -89,6 +92,64 @@ EVERY_CASE = [
 
 
 @dataclass(frozen=True)
+class Known:
+    """What is known of one side besides its pairs: features X and a graph of similarities, dense."""
+
+    features: np.ndarray | None = None
+    feature_reg: float = 0.0
+    own: bool = True
+    similarity: np.ndarray | None = None
+    graph_reg: float = 0.0
+    normalized: bool = False
+
+    def side_information(self, dtype=np.float64, dense=False):
+        """The same, the way the library takes it."""
+        matrix = self.features if self.features is None or dense else sp.csr_array(self.features)
+        graph = self.similarity
+        return SideInformation(
+            None if matrix is None else Features(matrix, dtype),
+            self.feature_reg,
+            self.own,
+            None if graph is None else Laplacian.from_similarity(graph, normalized=self.normalized, dtype=dtype),
+            self.graph_reg,
+        )
+
+    def factors(self, theta, constant=None):
+        """U = T, XW or T + XW, with a column of ones at ``constant``; leading axes of θ are kept."""
+        if self.features is None:
+            return theta
+        d = self.features.shape[1]
+        factors = self.features @ theta[..., -d:, :] + (theta[..., :-d, :] if self.own else 0)
+        if constant is not None:
+            factors[..., constant] = 1
+        return factors
+
+    def ridge(self, own):
+        """λ of every row of θ, where own vectors have ``own``."""
+        if self.features is None:
+            return own
+        return np.concatenate([own if self.own else own[:0], np.full(self.features.shape[1], self.feature_reg)])
+
+    def roughness(self, factors):
+        """Σ_{i<j} S_ij ‖u_i − u_j‖² over pairs of neighbours, of u_i / √degree where normalised."""
+        if self.similarity is None:
+            return 0.0
+        links = (self.similarity + self.similarity.T) / 2
+        np.fill_diagonal(links, 0)
+        if self.normalized:
+            degrees = links.sum(axis=1)
+            factors = factors / np.sqrt(np.where(degrees > 0, degrees, 1))[:, None]
+        return sum(
+            links[i, j] * np.sum((factors[..., i, :] - factors[..., j, :]) ** 2, axis=-1)
+            for i in range(len(links))
+            for j in range(i)
+        )
+
+
+NOTHING_KNOWN = (Known(), Known())
+
+
+@dataclass(frozen=True)
 class Dense:
     """An m × n problem with one entry per pair in every matrix."""
 
@@ -101,6 +162,7 @@ class Dense:
     values: np.ndarray
     ridge: tuple
     biased: bool
+    known: tuple = NOTHING_KNOWN
 
     def learnt(self, side):
         """Columns of one side that are learnt: all but the constant one that carries the other side's bias."""
@@ -109,17 +171,26 @@ class Dense:
             free[COLUMNS - 1 - side] = False
         return free
 
+    def factors(self, side, theta):
+        """U or V at the parameters of a side."""
+        return self.known[side].factors(theta, COLUMNS - 1 - side if self.biased else None)
+
     def value(self, left, right):
-        """F, summed pair by pair; any leading axes of the factors are kept."""
-        left, right = np.asarray(left, np.float64), np.asarray(right, np.float64)
+        """F at the parameters of both sides, summed pair by pair; any leading axes are kept."""
+        thetas = np.asarray(left, np.float64), np.asarray(right, np.float64)
+        left, right = (self.factors(side, theta) for side, theta in enumerate(thetas))
         scores = left @ np.swapaxes(right, -1, -2)
         observed = self.weights * PLAIN_LOSSES[self.loss][0](self.targets, scores)
         others = 0.5 * np.outer(self.p, self.q) * (self.values - scores) ** 2
         ridge = [
-            0.5 * np.sum(lam[:, None] * factors[..., self.learnt(side)] ** 2, axis=(-2, -1))
-            for side, (lam, factors) in enumerate(zip(self.ridge, (left, right)))
+            0.5 * np.sum(lam[:, None] * theta[..., self.learnt(side)] ** 2, axis=(-2, -1))
+            for side, (lam, theta) in enumerate(zip(self.ridge, thetas))
         ]
-        return np.where(self.stored, observed, others).sum(axis=(-2, -1)) + ridge[0] + ridge[1]
+        graph = [
+            0.5 * known.graph_reg * known.roughness(factors[..., self.learnt(side)])
+            for side, (known, factors) in enumerate(zip(self.known, (left, right)))
+        ]
+        return np.where(self.stored, observed, others).sum(axis=(-2, -1)) + sum(ridge) + sum(graph)
 
 
 class Problem(NamedTuple):
@@ -144,10 +215,13 @@ def build(
     dtype=np.float64,
     n_threads=1,
     loss=None,
+    known=NOTHING_KNOWN,
+    dense_features=False,
 ):
     """Build a problem: row 0 is full, row 1 empty, row 2 and the last column hold dislikes only where there are any.
 
-    ``loss`` replaces the library's loss, not the one written out.
+    ``loss`` replaces the library's loss, not the one written out. ``known`` is the (left, right) side information, with
+    features given to the library as a dense array if ``dense_features``, else as a sparse one.
     """
     rng = np.random.default_rng(seed)
     m, n = shape
@@ -183,6 +257,7 @@ def build(
         biases=biased,
         dtype=dtype,
         n_threads=n_threads,
+        known=tuple(side.side_information(dtype, dense_features) for side in known),
     )
 
     def rounded(array):
@@ -204,8 +279,9 @@ def build(
         p=rounded(p),
         q=rounded(q),
         values=rounded(values),
-        ridge=(rounded(lam[0]), rounded(lam[1])),
+        ridge=tuple(rounded(side.ridge(own)) for side, own in zip(known, lam)),
         biased=biased,
+        known=known,
     )
     return Problem(objective, dense, pairs, signed, ridge, explicit)
 
@@ -230,14 +306,15 @@ def _scheme(name, positive, rng):
 
 
 def start(dense, *, seed=1, scale=1.0, dtype=np.float64):
-    """Random factors, with constant columns where there are biases and no stored pair at the hinge's kink."""
+    """Random parameters, with constant columns where there are biases and no stored pair at the hinge's kink."""
     rng = np.random.default_rng(seed)
     while True:
-        left, right = (scale * 0.6 * rng.normal(size=(size, COLUMNS)) for size in dense.stored.shape)
+        left, right = (scale * 0.6 * rng.normal(size=(len(lam), COLUMNS)) for lam in dense.ridge)
         if dense.biased:
             left[:, -1] = 1
             right[:, -2] = 1
-        from_kink = np.abs(1 - dense.targets * (left @ right.T))
+        scores = dense.factors(0, left) @ dense.factors(1, right).T
+        from_kink = np.abs(1 - dense.targets * scores)
         many = dense.stored.sum() > 1000  # too many pairs to keep all of them clear; only their bits are compared
         if dense.loss != "squared_hinge" or many or from_kink[dense.stored].min() > 0.03:
             return left.astype(dtype), right.astype(dtype)

@@ -14,14 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.data.pairs import as_csr
+from everypair.models.factorization import FactorizationModel
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import LEFT, RIGHT
 
 Array = NDArray[Any]
 
 
-class Growing:
-    """Adds ``add_users`` and ``add_items`` to a factorization model.
+class GrowingModel(FactorizationModel):
+    """A factorization model with ``add_users`` and ``add_items``.
 
     >>> from everypair import OneClassMF
     >>> blocks = np.kron(np.eye(2), np.ones((6, 5)))
@@ -33,20 +34,6 @@ class Growing:
     >>> int(items[0, 0])
     10
     """
-
-    left_factors_: Array
-    right_factors_: Array
-    interactions_: Any
-    targets_: Array | None
-    negatives_: Negatives
-
-    def fold_in_users(self, rows: Any = None, *, features: Any = None) -> Array:
-        """Factors of new users."""
-        raise NotImplementedError
-
-    def fold_in_items(self, columns: Any = None, *, features: Any = None) -> Array:
-        """Factors of new items."""
-        raise NotImplementedError
 
     def add_users(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
         """Append users (``interactions``: their rows c × n, ``features``: c × d) and return their positions."""

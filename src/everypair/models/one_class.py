@@ -8,8 +8,8 @@ from typing import Any, Self
 from everypair.data.pairs import Pairs
 from everypair.models import parameters
 from everypair.models.defaults import auto_negative_weight, auto_reg
-from everypair.models.factorization import FactorizationModel, check_rank, make_validator, random_start
-from everypair.models.growth import Growing
+from everypair.models.factorization import check_rank, make_validator, random_start
+from everypair.models.growth import GrowingModel
 from everypair.models.side_information import SideOptions, known_sides
 from everypair.parallel import resolve_threads
 from everypair.problem.every import EveryPairObjective
@@ -21,7 +21,7 @@ from everypair.solvers.choose import check_solver, solver_maker
 from everypair.solvers.loop import Callback
 
 
-class OneClassMF(Growing, FactorizationModel):
+class OneClassMF(GrowingModel):
     """Factorize a matrix of positives so that every pair counts: F = Σ_Ω c ℓ(y, s) + ½ Σ_{∉Ω} p_i q_j (ỹ − s)² + ridge.
 
     Parameters
