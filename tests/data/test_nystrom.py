@@ -79,6 +79,7 @@ def test_gamma_is_a_multiple_of_one_over_the_variance_of_all_values():
     X = mixture() + 100.0 * (np.arange(7) == 2)
     for matrix in (X, sp.csr_array(X), X.astype(np.float32), np.asfortranarray(X)):
         assert NystromFeatures(gamma=0.5).fit(matrix).gamma_ == pytest.approx(0.5 / X.var(), rel=1e-6)
+        assert NystromFeatures().fit(matrix).gamma_ == pytest.approx(1 / X.var() / X.shape[1], rel=1e-6)
     with pytest.raises(ValueError, match="All values of X are the same"):
         NystromFeatures().fit(np.full((4, 3), 0.1))
     with pytest.raises(ValueError, match="All values of X are the same"):
@@ -162,11 +163,11 @@ def test_feature_names():
     [
         ({"n_landmarks": 0}, "n_landmarks must be an integer of at least 1, got 0"),
         ({"n_landmarks": 2.5}, "n_landmarks must be an integer of at least 1, got 2.5"),
-        ({"gamma": 0.0}, "gamma must be a positive number, a multiple of 1/σ², got 0.0"),
+        ({"gamma": 0.0}, "gamma must be a positive number, a multiple of 1/σ², or .scale., got 0.0"),
         ({"gamma": -1}, "gamma must be a positive number"),
         ({"gamma": np.nan}, "gamma must be a positive number"),
         ({"gamma": np.inf}, "gamma must be a positive number"),
-        ({"gamma": "scale"}, "gamma must be a positive number"),
+        ({"gamma": "auto"}, "gamma must be a positive number"),
         ({"gamma": 2.0, "kernel": "linear"}, "gamma belongs to kernel='rbf'"),
         ({"kernel": "cosine"}, "kernel must be 'rbf', 'linear' or a function"),
         ({"random_state": "today"}, "random_state must be a non-negative integer"),

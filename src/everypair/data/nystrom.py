@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from everypair.parallel import even_chunks, resolve_threads, run_chunks, single_threaded_blas
 
 _BLOCK_ROWS = 1024  # rows whose kernel values are held at a time, by each thread
-_GAMMA = 1.0
+_GAMMA = "scale"
 
 Kernel = Literal["rbf", "linear"] | Callable[[Any, NDArray[Any]], Any]
 
@@ -36,9 +36,9 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_landmarks : D, the number of k-means centres. Where the training matrix has no more distinct rows than
         that, those rows are the landmarks, and ZZᵀ is their kernel matrix exactly.
     gamma : γ of the rbf kernel as a multiple of 1/σ², σ² the variance of all training values, zeros of a sparse
-        matrix included. The squared distance of two unrelated rows is near 2dσ² for d features, so values near
-        1/d let many landmarks take part and values near 1 only landmarks that nearly equal the row. Other kernels
-        have no γ: leave it.
+        matrix included; ``"scale"`` is 1/d. The squared distance of two unrelated rows is near 2dσ² for d features, so
+        values near 1/d let many landmarks take part and values near 1, as in the paper, only landmarks that nearly
+        equal the row. Other kernels have no γ: leave it.
     append : return [X, Z]; with False return Z alone.
     kernel : "rbf" for exp(−γ‖x − y‖²), "linear" for x·y, or a function of a block of rows (sparse or dense, as
         given to fit or transform) and the dense D × d landmarks that returns their kernel values, one row per row;
@@ -66,7 +66,7 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(
         self,
         n_landmarks: int = 500,
-        gamma: float = _GAMMA,
+        gamma: float | str = _GAMMA,
         append: bool = True,
         kernel: Kernel = "rbf",
         random_state: int | np.random.Generator | None = None,
@@ -92,7 +92,8 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             X = X.copy()
             X.sum_duplicates()
             X.eliminate_zeros()
-        self.gamma_ = float(self.gamma) / _variance(X) if self.kernel == "rbf" else None
+        multiple = 1 / X.shape[1] if self.gamma == "scale" else float(self.gamma)
+        self.gamma_ = multiple / _variance(X) if self.kernel == "rbf" else None
         with single_threaded_blas(), threadpool_limits(limits=1, user_api="openmp"):  # same bits on any number of cores
             self.landmarks_ = _landmarks(X, self.n_landmarks, seed)
             self.root_ = _inverse_root(self._values(self.landmarks_, *self._columns()))
@@ -103,7 +104,7 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         >>> rows = sp.csr_array([[0.0, 1.0], [1.0, 1.0]])
         >>> NystromFeatures().fit(rows).transform(rows).toarray().round(3).tolist()
-        [[0.0, 1.0, 1.0, 0.002], [1.0, 1.0, 0.002, 1.0]]
+        [[0.0, 1.0, 0.999, 0.035], [1.0, 1.0, 0.035, 0.999]]
         """
         check_is_fitted(self)
         threads = resolve_threads(self.n_threads)
@@ -149,12 +150,12 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
             raise ValueError(f"n_landmarks must be an integer of at least 1, got {count!r}.")
         number = isinstance(gamma, int | float | np.number) and not isinstance(gamma, bool)
-        if not number or not 0 < gamma < np.inf:
-            raise ValueError(f"gamma must be a positive number, a multiple of 1/σ², got {gamma!r}.")
+        if gamma != "scale" and (not number or not 0 < float(gamma) < np.inf):
+            raise ValueError(f'gamma must be a positive number, a multiple of 1/σ², or "scale", got {gamma!r}.')
         if not callable(kernel) and kernel not in ("rbf", "linear"):
             raise ValueError(f"kernel must be 'rbf', 'linear' or a function of (rows, landmarks), got {kernel!r}.")
         if kernel != "rbf" and gamma != _GAMMA:
-            raise ValueError(f"gamma belongs to kernel='rbf', the kernel here is {kernel!r}: leave gamma at {_GAMMA}.")
+            raise ValueError(f"gamma belongs to kernel='rbf', the kernel here is {kernel!r}: leave gamma at {_GAMMA!r}.")
         resolve_threads(self.n_threads)
 
     def _columns(self) -> tuple[NDArray[Any], NDArray[Any]]:

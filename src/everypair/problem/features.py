@@ -12,7 +12,7 @@ from everypair.kernels.pairs import sparse_dense
 from everypair.parallel import Chunk, balanced_chunks, even_chunks, run_chunks
 
 Array = NDArray[Any]
-DENSE_ROWS = 256
+DENSE_ROWS = 128
 
 
 class Features:

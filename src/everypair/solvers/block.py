@@ -67,7 +67,7 @@ class BlockSolver:
             if size <= self.steps.tol * first or size == 0:
                 break
             if self.steps.method == "gradient":
-                moved, length = self._descend(point, min(1.0, length / BACKTRACK**2))
+                moved, length = self._descend(point, length if number == 0 else length / BACKTRACK)
             elif self.steps.method == "newton-linesearch":
                 moved = self._search(point, solve)
             else:
