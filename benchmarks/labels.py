@@ -1,0 +1,103 @@
+"""Multi-label learning at size.
+
+python benchmarks/labels.py missing     a gradient and a Hessian·vector product with missing labels against
+                                        |Ω| + nnz(X) + d + L
+python benchmarks/labels.py wiki        a generated tenth of a wiki: 88,000 rows, 37,000 features, 21,000 labels
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from everypair.data.pairs import Pairs
+from everypair.models.factorization import random_start
+from everypair.problem.embedding import SideInformation
+from everypair.problem.features import Features
+from everypair.problem.negatives import Negatives
+from everypair.problem.objective import LEFT, Objective
+from everypair.problem.ridge import Ridge
+from everypair.solvers.half_step import RowSteps
+from everypair.solvers.newton import Alternating
+
+
+def skewed(rows: int, columns: int, per_row: int, random: np.random.Generator) -> Any:
+    """Ones in ``per_row`` places of every row, columns drawn by a power law."""
+    popularity = 1 / np.arange(1, columns + 1) ** 0.8
+    chosen = random.choice(columns, size=rows * per_row, p=popularity / popularity.sum())
+    matrix = sp.csr_array((np.ones(rows * per_row, np.float32), (np.repeat(np.arange(rows), per_row), chosen)),
+                          shape=(rows, columns))  # fmt: skip
+    matrix.data[:] = 1
+    return matrix
+
+
+def objective_of(X: Any, labels: Any, loss: str, weight: float, rank: int, reg: float) -> Objective:
+    """LEML: features on the left, labels on the right, one ridge; weight 0 counts known labels only."""
+    pairs = Pairs.from_matrix(labels)
+    return Objective(
+        pairs, loss, Negatives.from_scheme(pairs, weight), Ridge.checked(reg, 0), rank=rank, n_threads=2,
+        known=(SideInformation(Features(X, np.float32), reg, own=False), None),
+    )  # fmt: skip
+
+
+def missing(rounds: int) -> None:
+    """Seconds of a gradient and a product, over four sizes with all parts growing."""
+    random, sizes, seconds, rank = np.random.default_rng(0), [], [], 64
+    for rows in (10_000, 20_000, 40_000, 80_000):
+        X = skewed(rows, rows // 4, 40, random)
+        known = skewed(rows, rows // 8, 25, random)
+        known.data[random.random(known.nnz) < 0.7] = -1  # known negatives
+        objective = objective_of(X, known, "logistic", 0.0, rank, 1.0)
+        state = random_start(objective, rank, random)
+        theta = state.parameters(LEFT) + np.float32(0.01)
+        times = {"gradient": [], "product": []}
+        for _ in range(rounds + 1):
+            begin = time.process_time()
+            direction = objective.gradient(LEFT, theta, state.right)
+            middle = time.process_time()
+            objective.hessian_vector(LEFT, direction, theta, state.right)
+            times["gradient"].append(middle - begin)
+            times["product"].append(time.process_time() - middle)
+        sizes.append(known.nnz + X.nnz + sum(X.shape[1:]) + known.shape[1])
+        seconds.append(min(times["gradient"]) + min(times["product"]))
+        print(f"|Ω| {known.nnz:>9,}  nnz(X) {X.nnz:>9,}  n·L {rows * known.shape[1]:>13,}  gradient "
+              f"{min(times['gradient']):.3f}  product {min(times['product']):.3f} CPU s", flush=True)  # fmt: skip
+    fit = np.polyfit(sizes, seconds, 1)
+    rest = np.asarray(seconds) - np.polyval(fit, sizes)
+    print(f"affine fit: R² = {1 - rest.var() / np.var(seconds):.4f}")
+
+
+def wiki(rank: int, sweeps: int) -> None:
+    """Squared loss on every pair, alternating iterations from a cold start."""
+    random = np.random.default_rng(0)
+    X = skewed(88_000, 37_000, 147, random)
+    X.data[:] = 1 / np.sqrt(147)
+    objective = objective_of(X, skewed(88_000, 21_000, 7, random), "squared", 1.0, rank, 1.0)
+    begin = time.process_time(), time.perf_counter()
+    solver = Alternating(objective, RowSteps(cg=3), 2)
+    print(f"prepared in {time.process_time() - begin[0]:.1f} CPU s", flush=True)
+    state = random_start(objective, rank, random)
+    for sweep in range(1, sweeps + 1):
+        begin = time.process_time(), time.perf_counter()
+        state = solver.step(state)
+        print(f"iteration {sweep}: {time.process_time() - begin[0]:.1f} CPU s, {time.perf_counter() - begin[1]:.1f} s, "
+              f"objective {state.objective:,.0f}", flush=True)  # fmt: skip
+    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GB")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("missing", "wiki"))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rank", type=int, default=100)
+    parser.add_argument("--sweeps", type=int, default=5)
+    options = parser.parse_args()
+    if options.what == "missing":
+        missing(options.rounds)
+    else:
+        wiki(options.rank, options.sweeps)
