@@ -1,5 +1,6 @@
 """Every model passes the contract kit that ships in the package."""
 
+import numpy as np
 import pytest
 
 from everypair import OneClassMF, Popularity
@@ -34,6 +35,21 @@ class TestLogisticWithBiases(OneClassContract):
 class TestSquaredWithBiases(OneClassContract):
     loss = "squared"
     biases = True
+
+
+class InformedMF(OneClassMF):
+    """What kind of thing an item is, and which ones stand side by side, follow from their numbers."""
+
+    def fit(self, interactions):
+        kinds = np.arange(np.shape(interactions)[-1]) % 5
+        side_by_side = np.eye(len(kinds), k=1)
+        return super().fit(interactions, right_features=kinds[:, None] == np.arange(5), right_graph=side_by_side)
+
+
+class TestFeaturesAndGraph(OneClassContract):
+    def make_model(self, **params):
+        fixed = {"rank": 3, "max_iter": 40, "graph_reg": 0.05, "fit_intercept": True, "random_state": 0}
+        return InformedMF(**{**fixed, **params})
 
 
 class TestPopularity(RecommenderContract):

@@ -155,7 +155,7 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not callable(kernel) and kernel not in ("rbf", "linear"):
             raise ValueError(f"kernel must be 'rbf', 'linear' or a function of (rows, landmarks), got {kernel!r}.")
         if kernel != "rbf" and gamma != _GAMMA:
-            raise ValueError(f"gamma belongs to kernel='rbf', the kernel here is {kernel!r}: leave gamma at {_GAMMA!r}.")
+            raise ValueError(f"gamma belongs to kernel='rbf', the kernel here is {kernel!r}: leave it at {_GAMMA!r}.")
         resolve_threads(self.n_threads)
 
     def _columns(self) -> tuple[NDArray[Any], NDArray[Any]]:

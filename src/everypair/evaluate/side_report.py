@@ -9,6 +9,8 @@ from typing import Any
 from sklearn.base import clone
 
 from everypair.evaluate.ranking import ranking_metrics
+from everypair.metrics.rows import AT_K, WHOLE_LIST
+from everypair.metrics.stream import KS
 
 SOURCES = ("left_features", "right_features", "left_graph", "right_graph")
 
@@ -25,6 +27,9 @@ class FeatureReport:
 
     def gain(self, part: str) -> float:
         """Score with everything less the score without ``part``; below zero where it hurts."""
+        if f"without {part}" not in self.rows:
+            parts = ", ".join(name.removeprefix("without ") for name in self.rows if name.startswith("without "))
+            raise ValueError(f"part must be one of {parts}, got {part!r}.")
         return self.rows["all"][self.metric] - self.rows[f"without {part}"][self.metric]
 
     def __str__(self) -> str:
@@ -68,6 +73,7 @@ def feature_report(
     given = {name: part for name, part in given.items() if part is not None}
     if not given:
         raise ValueError("there is no side information to report on: give features or a graph.")
+    lengths = sorted({*KS, *_lengths(metric)})
     variants: dict[str, dict[str, Any]] = {"all": given}
     for name, part in given.items():
         rest = {other: value for other, value in given.items() if other != name}
@@ -81,10 +87,19 @@ def feature_report(
     rows = {}
     for name, side_information in variants.items():
         fitted = _with_own_vectors(clone(model), side_information).fit(train, **side_information, **fit_arguments)
-        rows[name] = ranking_metrics(fitted, train, test)
-        if metric not in rows[name]:
-            raise ValueError(f"metric must be one of {', '.join(rows[name])}, got {metric!r}.")
+        rows[name] = ranking_metrics(fitted, train, test, lengths)
     return FeatureReport(metric, rows)
+
+
+def _lengths(metric: str) -> tuple[int, ...]:
+    """Check the name of a metric before any work; returns its k, if it has one."""
+    name, at, k = str(metric).partition("@")
+    if not at and name in WHOLE_LIST:
+        return ()
+    if name in (*AT_K, "coverage") and k.isdecimal() and int(k) > 0:
+        return (int(k),)
+    names = ", ".join([*(f"{each}@k" for each in (*AT_K, "coverage")), *WHOLE_LIST])
+    raise ValueError(f"metric must be one of {names}, with a number for k; got {metric!r}.")
 
 
 def _with_own_vectors(model: Any, side_information: dict[str, Any]) -> Any:

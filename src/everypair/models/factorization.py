@@ -76,7 +76,9 @@ class FactorizationModel(FactorModel):
             None if embedding.features is None else embedding.feature_part(outcome.state.parameters(side)).copy()
             for side, embedding in enumerate(objective.embeddings)
         )
-        self.feature_reg_ = tuple(None if known is None else known.feature_reg for known in objective.known)
+        self.feature_reg_ = tuple(
+            None if known is None or known.features is None else known.feature_reg for known in objective.known
+        )
         self.own_vectors_ = tuple(embedding.own for embedding in objective.embeddings)
         self.graphs_ = tuple(embedding.graph is not None for embedding in objective.embeddings)
         self.history_ = outcome.history
@@ -135,6 +137,8 @@ class FactorizationModel(FactorModel):
             if rows is None:
                 raise ValueError("give the interactions of new entities, their features, or both.")
             return self._fold_in(side, rows, weights, values, None)
+        if rows is None and not (weights is None and values is None):
+            raise ValueError("weights and values say how interactions count: give the interactions as well.")
         said = self._from_features(side, features, None if rows is None else rows.shape[0])
         return said if rows is None else self._fold_in(side, rows, weights, values, said)
 
@@ -239,7 +243,7 @@ def random_start(objective: Objective, rank: int, random: np.random.Generator) -
             theta[:] = random.standard_normal(theta.shape)
             theta *= START_SCALE / np.sqrt(rank)
             if embedding.features is not None:
-                embedding.feature_part(theta)[:] /= np.sqrt(max(embedding.features.mean_square_norm(), 1e-30))
+                embedding.feature_part(theta)[:] /= np.sqrt(embedding.features.mean_square_norm() or 1.0)
         if embedding.frozen is not None:
             theta[:, rank:] = 0
             if embedding.features is None:

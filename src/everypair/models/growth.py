@@ -38,25 +38,23 @@ class GrowingModel(FactorizationModel):
     def add_users(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
         """Append users (``interactions``: their rows c × n, ``features``: c × d) and return their positions."""
         check_is_fitted(self)
-        new = self.fold_in_users(interactions, features=features)
-        return self._append(
-            LEFT, new, None if interactions is None else as_csr(interactions, new.dtype, "interactions")[0]
-        )
+        self._check_events(interactions)
+        return self._append(LEFT, self.fold_in_users(interactions, features=features), interactions)
 
     def add_items(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
         """Append items (``interactions``: their columns m × c, ``features``: c × d) and return their positions."""
         check_is_fitted(self)
-        new = self.fold_in_items(interactions, features=features)
-        return self._append(
-            RIGHT, new, None if interactions is None else as_csr(interactions, new.dtype, "interactions")[0]
-        )
+        self._check_events(interactions)
+        return self._append(RIGHT, self.fold_in_items(interactions, features=features), interactions)
 
-    def _append(self, side: int, new: Array, interactions: Any) -> NDArray[np.int64]:
+    def _check_events(self, interactions: Any) -> None:
         if interactions is not None and self.targets_ is not None:
             raise ValueError(
                 "this model was fitted with explicit targets, and events to be added have none: add the entities by "
                 "features, or fit again."
             )
+
+    def _append(self, side: int, new: Array, interactions: Any) -> NDArray[np.int64]:
         before = self.interactions_.shape[side]
         if interactions is not None:
             events, _ = as_csr(interactions, self.interactions_.dtype, "interactions")

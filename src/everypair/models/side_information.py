@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from everypair.data.pairs import Pairs
+from everypair.data.pairs import Pairs, as_csr
 from everypair.data.scaling import prepare_features
 from everypair.models.parameters import is_number
 from everypair.problem.embedding import SideInformation
@@ -24,7 +24,7 @@ from everypair.problem.objective import total_weights
 from everypair.problem.ridge import Ridge
 
 SIDES = ("left", "right")
-FEATURE_SHARE = 1.0  # auto feature ridge: so many times mean ‖x‖² times the mean ridge of own vectors
+FEATURE_SHARE = 4.0  # auto feature ridge: so many times mean ‖x‖² times the mean ridge of own vectors
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class FeatureMap:
     def __call__(self, features: Any, rows: int | None = None, dtype: Any = np.float64) -> Any:
         """Return X for these entities, checked to be like those of training (and ``rows`` many)."""
         if isinstance(features, Mapping):
+            features = {str(group): part for group, part in features.items()}
             if self.widths is None or set(features) != set(self.widths):
                 wanted = "one matrix" if self.widths is None else f"the groups {', '.join(self.widths)}"
                 raise ValueError(f"{self.name} must be {wanted}, as in training; got the groups {', '.join(features)}.")
@@ -71,18 +72,23 @@ class FeatureMap:
             raise ValueError(
                 f"{self.name} must have one row per entity of that side ({rows}), got shape {matrix.shape}."
             )
-        return prepare_features(matrix.astype(dtype, copy=False), self.normalize, self.fit_intercept)
+        with np.errstate(over="ignore"):  # infinite values are refused with a sentence
+            matrix = matrix.astype(dtype, copy=False)
+        if not _is_finite(matrix):
+            raise ValueError(f"{self.name} has values too large for {matrix.dtype}: rescale them.")
+        return prepare_features(matrix, self.normalize, self.fit_intercept)
 
 
 def checked_matrix(features: Any, name: str) -> Any:
     """Return a finite numeric matrix, sparse (csr) or dense, or refuse it with a sentence."""
-    matrix = sp.csr_array(features) if sp.issparse(features) else np.asarray(features)
+    matrix = features if sp.issparse(features) else np.asarray(features)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise ValueError(f"{name} must be a matrix with one row per entity, got shape {matrix.shape}.")
     if matrix.dtype.kind not in "buif":
         raise TypeError(f"{name} must hold numbers, got dtype {matrix.dtype}: encode names as columns of 0 and 1.")
-    values = matrix.data if sp.issparse(matrix) else matrix
-    if matrix.dtype.kind == "f" and not np.isfinite(values).all():
+    if sp.issparse(matrix):
+        matrix, _ = as_csr(matrix, np.result_type(matrix.dtype, np.float32), name)
+    if not _is_finite(matrix):
         raise ValueError(f"{name} has NaN or infinite values: drop or fill them.")
     return matrix
 
@@ -114,7 +120,7 @@ class SideOptions:
         values = {name: pair_of(name, getattr(model, name)) for name in names}
         for side in (0, 1):
             reg, graph = values["feature_reg"][side], values["graph_reg"][side]
-            if reg != "auto" and not (is_number(reg) and 0 <= reg < np.inf):
+            if not (isinstance(reg, str) and reg == "auto") and not (is_number(reg) and 0 <= reg < np.inf):
                 raise ValueError(
                     f'feature_reg must be a finite number ≥ 0, "auto" or a (left, right) pair, got {reg!r}.'
                 )
@@ -177,6 +183,10 @@ def known_sides(
     given = ((left_features, left_graph), (right_features, right_graph))
     left, right = (options[side].known(side, *given[side], pairs.shape[side], own[side], dtype) for side in (0, 1))
     return (left[0], right[0]), (left[1], right[1])
+
+
+def _is_finite(matrix: Any) -> bool:
+    return bool(np.isfinite(matrix.data if sp.issparse(matrix) else matrix).all())
 
 
 def _shapes(parts: list[Any]) -> str:

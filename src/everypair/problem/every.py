@@ -10,7 +10,7 @@ in dense blocks of rows, and memory is one block for each thread and, while they
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from everypair.kernels.every import every_terms
 from everypair.parallel import Chunk, even_chunks, run_chunks
 from everypair.problem.gram import Gram
-from everypair.problem.objective import LEFT, RIGHT, Objective
+from everypair.problem.objective import Objective
 from everypair.problem.rows import RowProblem
 
 Array = NDArray[Any]
@@ -148,7 +148,9 @@ class EveryPairObjective(Objective):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.sides = (EveryRows(**vars(self.sides[LEFT])), EveryRows(**vars(self.sides[RIGHT])))
+        names = [field.name for field in fields(RowProblem)]
+        left, right = ({name: getattr(rows, name) for name in names} for rows in self.sides)
+        self.sides = (EveryRows(**left), EveryRows(**right))
         self._square_of_values = 0.0
 
 

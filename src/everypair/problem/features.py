@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,8 @@ class Features:
             if not by_row.has_canonical_format:
                 by_row = by_row.copy()
                 by_row.sum_duplicates()
-            self._rows = _compressed(by_row)
-            self._columns = _compressed(sp.csr_array(by_row.T))
+            self._rows = _Rows.of(by_row)
+            self._columns = _Rows.of(sp.csr_array(by_row.T))
             self.nnz = by_row.nnz
         else:
             self.dense = np.ascontiguousarray(matrix, dtype)
@@ -44,13 +45,13 @@ class Features:
     def product(self, weights: Array, n_threads: int = 1) -> Array:
         """XW (m × k)."""
         if self.dense is None:
-            return _multiply(self._rows, weights, n_threads)
+            return self._rows.product(weights, n_threads)
         return blocked_product(self.dense, weights, n_threads)
 
     def adjoint(self, gradient: Array, n_threads: int = 1) -> Array:
         """XᵀG (d × k)."""
         if self.dense is None:
-            return _multiply(self._columns, gradient, n_threads)
+            return self._columns.product(gradient, n_threads)
         return blocked_product(self.dense.T, gradient, n_threads)
 
     def gram(self, weights: Array) -> NDArray[np.float64]:
@@ -69,7 +70,7 @@ class Features:
 
     def mean_square_norm(self) -> float:
         """Mean of ‖x_i‖² over rows."""
-        values = self._rows[2] if self.dense is None else self.dense
+        values = self._rows.data if self.dense is None else self.dense
         return float(np.sum(np.square(values, dtype=np.float64)) / max(1, self.shape[0]))
 
     @property
@@ -77,8 +78,7 @@ class Features:
         """X as a csr array or a dense one, sharing memory."""
         if self.dense is not None:
             return self.dense
-        indptr, indices, data = self._rows
-        return sp.csr_array((data, indices, indptr), shape=self.shape)
+        return sp.csr_array((self._rows.data, self._rows.indices, self._rows.indptr), shape=self.shape)
 
 
 def blocked_product(matrix: Array, other: Array, n_threads: int) -> Array:
@@ -92,16 +92,26 @@ def blocked_product(matrix: Array, other: Array, n_threads: int) -> Array:
     return out
 
 
-def _compressed(matrix: Any) -> tuple[NDArray[np.int64], Array, Array]:
-    return matrix.indptr.astype(np.int64), matrix.indices, matrix.data
+@dataclass(frozen=True)
+class _Rows:
+    """A sparse matrix by rows, and how its rows are shared out among threads."""
 
+    indptr: NDArray[np.int64]
+    indices: Array
+    data: Array
+    chunks: list[Chunk]
 
-def _multiply(compressed: tuple[NDArray[np.int64], Array, Array], other: Array, n_threads: int) -> Array:
-    indptr, indices, data = compressed
-    out = np.empty((len(indptr) - 1, other.shape[1]), other.dtype)
+    @classmethod
+    def of(cls, matrix: Any) -> _Rows:
+        indptr = matrix.indptr.astype(np.int64)
+        widest = np.int32 if max(matrix.shape) <= np.iinfo(np.int32).max else np.int64
+        return cls(indptr, matrix.indices.astype(widest, copy=False), matrix.data, balanced_chunks(indptr))
 
-    def work(chunk: Chunk, worker: int) -> None:
-        sparse_dense(*chunk, indptr, indices, data, other, out)
+    def product(self, other: Array, n_threads: int) -> Array:
+        out = np.empty((len(self.indptr) - 1, other.shape[1]), other.dtype)
 
-    run_chunks(work, balanced_chunks(indptr), n_threads)
-    return out
+        def work(chunk: Chunk, worker: int) -> None:
+            sparse_dense(*chunk, self.indptr, self.indices, self.data, other, out)
+
+        run_chunks(work, self.chunks, n_threads)
+        return out

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.parallel import Chunk, balanced_chunks
 from everypair.problem.gram import Gram, gram
 from everypair.problem.losses import Loss
 
@@ -49,6 +51,11 @@ class RowProblem:
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.indptr) - 1
+
+    @cached_property
+    def chunks(self) -> list[Chunk]:
+        """How the rows are shared out among threads."""
+        return balanced_chunks(self.indptr)
 
     @property
     def imputed(self) -> bool:

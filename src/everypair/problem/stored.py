@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.kernels.pairs import curvature_product, pair_scores, pair_terms, sparse_dense
-from everypair.parallel import Chunk, balanced_chunks, run_chunks
+from everypair.parallel import Chunk, run_chunks
 from everypair.problem.rows import RowProblem
 
 Array = NDArray[Any]
@@ -69,4 +69,4 @@ class StoredPairs:
         def work(chunk: Chunk, worker: int) -> None:
             kernel(*chunk, rows.indptr, rows.indices, *arguments)
 
-        run_chunks(work, balanced_chunks(rows.indptr), self.n_threads)
+        run_chunks(work, rows.chunks, self.n_threads)

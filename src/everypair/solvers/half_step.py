@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from everypair.kernels.blocks import block_solver
 from everypair.kernels.rows import Kernel, row_solver
-from everypair.parallel import Chunk, balanced_chunks, even_chunks, run_chunks, single_threaded_blas
+from everypair.parallel import Chunk, even_chunks, run_chunks, single_threaded_blas
 from everypair.problem.gram import Gram
 from everypair.problem.losses import Loss
 from everypair.problem.rows import RowProblem
@@ -92,7 +92,7 @@ def half_step(
         still = ~moved[rows]
         new[rows][still] = this[rows][still]  # rather than there and back, which rounds
 
-    run_chunks(work, balanced_chunks(problem.indptr), n_threads)
+    run_chunks(work, problem.chunks, n_threads)
     if problem.frozen is not None:
         new[:, problem.frozen] = this[:, problem.frozen]
     return new, float(values.sum())
