@@ -84,11 +84,11 @@ def test_a_side_without_features_folds_in_as_ever():
 
 def test_events_correct_what_features_say_even_without_own_vectors():
     model = double(own_vectors=(False, True), feature_reg=0.3).fit(MATRIX, LEFT)
-    told = model.fold_in_users(features=LEFT[:1])
     liked = np.zeros((1, ITEMS))
+    without = model.fold_in_users(liked, features=LEFT[:1])
     liked[0, 5] = 1
     corrected = model.fold_in_users(liked, features=LEFT[:1])
-    assert (corrected - told) @ model.right_factors_[5] > 0.01
+    assert (corrected - without) @ model.right_factors_[5] > 0.01
     surer = model.fold_in_users(10 * liked, features=LEFT[:1])
     assert (surer - corrected) @ model.right_factors_[5] > 0.01
 

@@ -7,6 +7,7 @@ from sklearn.base import clone
 
 from everypair import OneClassMF, SubsampledMF
 from everypair.data import knn_graph, split_entries
+from everypair.models.side_information import FEATURE_SHARE
 from everypair.solvers.loop import Status
 from everypair.testing import block_matrix, group_of
 
@@ -150,7 +151,7 @@ def test_the_objective_never_rises(solver, dtype):
 def test_the_automatic_ridge_of_features_follows_their_size_and_the_own_vectors_ridge():
     model = double(negative_weight=0.1).fit(MATRIX, LEFT, RIGHT)
     own = [1.0 * (np.abs(MATRIX).sum(axis=1 - side) + 0.1 * MATRIX.shape[1 - side]) ** 0.5 for side in (0, 1)]
-    expected = [np.mean(np.sum(X**2, axis=1)) * ridge.mean() for X, ridge in zip((LEFT, RIGHT), own)]
+    expected = [FEATURE_SHARE * np.mean(np.sum(X**2, axis=1)) * ridge.mean() for X, ridge in zip((LEFT, RIGHT), own)]
     np.testing.assert_allclose(model.feature_reg_, expected, rtol=1e-12)
     spelled_out = double(negative_weight=0.1, feature_reg=model.feature_reg_).fit(MATRIX, LEFT, RIGHT)
     assert_same(model, spelled_out)
@@ -240,7 +241,7 @@ def test_sampled_negatives_learn_from_features_too():
     matrix, features, wanted = cold_problem()
     params = {"rank": 3, "loss": "logistic", "random_state": 0, "ratio": 2.0}
     for resample in (False, True):
-        model = SubsampledMF(resample=resample, **params).fit(matrix, right_features=features)
+        model = SubsampledMF(resample=resample, feature_reg=0.3, **params).fit(matrix, right_features=features)
         assert np.mean(model.recommend(n=1, allow=[21, 22, 23])[0][:, 0] == wanted) > 0.95
         assert model.right_feature_weights_.shape == (5, 3)
         assert model.feature_reg_[0] is None
