@@ -91,21 +91,18 @@ def peers(rounds: int) -> None:
 
         def one_vs_rest(X: Any = X, Xt: Any = Xt, Y: Any = Y) -> Any:
             model = OneVsRestClassifier(LogisticRegression(C=10.0, solver="liblinear", fit_intercept=False))
-            return model.fit(X, Y.astype(np.int8)).decision_function(Xt)
+            return model.fit(X, Y.toarray().astype(int)).decision_function(Xt)
 
         runs = {"everypair": ours, "scikit-learn one-vs-rest": one_vs_rest}
         try:
-            from pecos.xmc import MLModel, PostProcessor
+            from pecos.xmc import MLModel, MLProblem
         except ImportError:
             print("PECOS is not installed here.")
         else:
 
             def pecos(X: Any = X, Xt: Any = Xt, Y: Any = Y) -> Any:
-                problem = __import__("pecos.xmc", fromlist=["MLProblem"]).MLProblem(sp.csr_matrix(X), sp.csc_matrix(Y))
-                model = MLModel.train(problem, threads=2)
-                pred = MLModel.PredParams(only_topk=20, post_processor="sigmoid")
-                assert PostProcessor is not None
-                return model.predict(sp.csr_matrix(Xt), pred_params=pred).toarray()
+                model = MLModel.train(MLProblem(sp.csr_matrix(X), sp.csc_matrix(Y)), threads=2)
+                return model.predict(sp.csr_matrix(Xt), pred_params=MLModel.PredParams(only_topk=20)).toarray()
 
             runs["PECOS one-versus-all"] = pecos
         ours()  # warm kernels
