@@ -3,6 +3,7 @@ import threading
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info
 
 from everypair.parallel import balanced_chunks, even_chunks, resolve_threads, run_chunks, single_threaded_blas
@@ -198,6 +199,22 @@ def test_blas_limits_nest_and_overlap():
     leave.set()
     thread.join()
     assert blas_threads() == before
+
+
+@pytest.mark.parametrize(("limit", "expected"), [("1", 1), ("1,4", 1), ("1000", None), ("0", None), ("many", None)])
+def test_omp_num_threads_limits_all_cores_but_not_a_given_number(monkeypatch, limit, expected):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    cores = resolve_threads(None)
+    monkeypatch.setenv("OMP_NUM_THREADS", limit)
+    assert resolve_threads(None) == (expected or cores)
+    assert resolve_threads(7) == 7
+
+
+def test_workers_of_joblib_share_the_cores(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    cores = resolve_threads(None)
+    threads = Parallel(n_jobs=2, backend="loky")(delayed(resolve_threads)(None) for _ in range(2))
+    assert threads == [max(1, cores // 2)] * 2
 
 
 def test_number_of_threads():

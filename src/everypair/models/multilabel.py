@@ -95,9 +95,12 @@ class MultiLabelMF(MultiLabelClassifier):
 
     rank_: int
     reg_: float
+    kernel_map_: KernelMap | None
     history_: list[dict[str, Any]]
     objective_: float | None
     status_: Status | str
+    _watch: tuple[Any, tuple[Callback, ...]] | None = None  # while fit runs: validation rows and callbacks
+    _multiples: tuple[float, float] | None = None  # while fit runs: what was found for reg="auto"
 
     def __init__(
         self,
@@ -169,37 +172,31 @@ class MultiLabelMF(MultiLabelClassifier):
         if self.patience is not None and validation is None:
             raise ValueError("patience needs validation data: fit(X, Y, validation=(X_other, Y_other)).")
         self._watch = (validation, parameters.checked_callbacks(callbacks))
-        self._reg: float | None = None
         try:
             super().fit(X, y, sample_weight, mask)
         finally:
-            del self._watch, self._reg
+            self._watch = self._multiples = None
         return self
 
     def _fit(self, X: Any, labels: Labels, sample_weight: Array | None, random: np.random.Generator) -> None:
         loss = get_loss(self.loss)
-        X, self.kernel_map_ = self._mapped(X, random)
-        problem = LabelProblem.of(X, labels, sample_weight, self._checked_label_weight(labels.shape[1]))
-        n_labels = labels.shape[1]
-        self.rank_ = defaults.auto_rank(X.shape, n_labels) if isinstance(self.rank, str) else int(self.rank)
-        if self.rank_ > max(X.shape[1], n_labels):
-            raise ValueError(
-                f"rank={self.rank_} is larger than the number of features, {X.shape[1]}, and of labels, {n_labels}: "
-                f"at most {min(X.shape[1], n_labels)} makes sense."
-            )
+        problem = self._problem(X, labels, sample_weight, random)
         if self.solver == "svd":
             self._solve(problem, int(random.integers(2**31)))
             return
-        terms = self._terms(problem, loss)
+        multiples = 1.0, 1.0
+        if self.reg == "auto":
+            multiples = self._multiples or self._searched(problem, loss)
+        self.reg_ = multiples[0] * problem.reg_unit(loss) if isinstance(self.reg, str) else float(self.reg)
+        terms = self._terms(problem, loss, multiples[1])
         self.negative_loss_ = "same" if terms.same or labels.known is not None else "squared"
         self.negative_weight_, self.negative_value_ = terms.weight, terms.value
-        self.reg_ = self._resolved_reg(problem, loss)
         objective = problem.objective(terms, self.reg_, self.rank_, np.dtype(self.dtype), self.n_threads)
         self._keep(self._train(objective, random_start(objective, self.rank_, random)))
 
     def _train(self, objective: Objective, start: Factors) -> Outcome:
         rules = parameters.stop_rules(self.max_iter, self.tol, self.patience, self.time_limit)
-        validation, callbacks = getattr(self, "_watch", (None, ()))
+        validation, callbacks = self._watch or (None, ())
         validate = None if validation is None else self._validator(*_pair(validation))
         make_solver = self._solver_maker()
         with Progress(rules.max_iter, self.verbose) as progress:
@@ -236,33 +233,42 @@ class MultiLabelMF(MultiLabelClassifier):
         self.status_ = CLOSED_FORM
         self.n_iter_ = 1
 
-    def _terms(self, problem: LabelProblem, loss: Loss) -> Terms:
+    def _terms(self, problem: LabelProblem, loss: Loss, times: float = 1.0) -> Terms:
         return Terms.resolve(
-            loss, problem.share, self.unlabeled == "missing", self.negative_loss, self.negative_weight,
-            self.negative_value,
+            loss, problem, self.unlabeled == "missing", self.negative_loss, self.negative_weight,
+            self.negative_value, times,
         )  # fmt: skip
 
-    def _resolved_reg(self, problem: LabelProblem, loss: Loss) -> float:
-        if not isinstance(self.reg, str):
-            return float(self.reg)
-        chosen = getattr(self, "_reg", None)
-        return self._searched_reg(problem, loss) if chosen is None else chosen
+    def _searched(self, problem: LabelProblem, loss: Loss) -> tuple[float, float]:
+        """Multiples of the unit ridge and of the negative weight that rank held-out rows best."""
+        problem = problem.compact()
+        steps = [(multiple, 1.0) for multiple in defaults.MULTIPLES]
+        best = defaults.best_candidate(problem.labels, self._score_path(problem, loss, steps))
+        reg = defaults.MULTIPLES[best] if best >= 0 else 1.0
+        weighted = loss.name == "logistic" and self.negative_weight == "auto" and self.unlabeled == "negative"
+        if best < 0 or not weighted or self._terms(problem, loss).same:
+            return reg, 1.0
+        steps = [(reg, multiple) for multiple in defaults.WEIGHT_MULTIPLES]
+        best = defaults.best_candidate(problem.labels, self._score_path(problem, loss, steps))
+        return reg, defaults.WEIGHT_MULTIPLES[best]
 
-    def _searched_reg(self, problem: LabelProblem, loss: Loss) -> float:
-        """The multiple of the unit ridge that ranks held-out rows best, from the smallest to the largest."""
+    def _score_path(
+        self, problem: LabelProblem, loss: Loss, steps: list[tuple[float, float]]
+    ) -> Callable[[Array, Array], Iterator[Array]]:
+        """Fit one (ridge, weight) after the other, each from where the last one ended, and score held-out rows."""
         dtype = np.dtype(self.dtype)
 
         def scores(kept: Array, held: Array) -> Iterator[Array]:
             part, others = problem.rows(kept), problem.X[held].astype(dtype, copy=False)
-            terms, state = self._terms(part, loss), None
-            for multiple in defaults.MULTIPLES:
-                reg = multiple * part.reg_unit(loss)
-                objective = part.objective(terms, reg, self.rank_, dtype, self.n_threads)
+            state = None
+            for reg, weight in steps:
+                terms = self._terms(part, loss, weight)
+                objective = part.objective(terms, reg * part.reg_unit(loss), self.rank_, dtype, self.n_threads)
                 start = state or random_start(objective, self.rank_, np.random.default_rng(0))
                 state = run(self._solver_maker()(objective), start, SEARCH_RULES).state
                 yield np.asarray((others @ state.parameters(LEFT)) @ state.right.T)
 
-        return defaults.best_multiple(problem.labels, scores) * problem.reg_unit(loss)
+        return scores
 
     def _learnt_threshold(
         self, X: Any, labels: Labels, sample_weight: Array | None, random: np.random.Generator
@@ -271,20 +277,27 @@ class MultiLabelMF(MultiLabelClassifier):
         model = clone(self).set_params(verbose=False, patience=None)
         model.n_labels_ = self.n_labels_
         if self.reg == "auto" and self.solver != "svd":
-            mapped, _ = self._mapped(X, np.random.default_rng(0))
-            problem = LabelProblem.of(mapped, labels, sample_weight, self._checked_label_weight(labels.shape[1]))
-            self.rank_ = defaults.auto_rank(mapped.shape, labels.shape[1]) if self.rank == "auto" else int(self.rank)
-            self._reg = self._searched_reg(problem, get_loss(self.loss))
-            model.set_params(reg=self._reg)
+            problem = self._problem(X, labels, sample_weight, np.random.default_rng(0))
+            self._multiples = model._multiples = self._searched(problem, get_loss(self.loss))
         return MultiLabelClassifier._learnt_threshold(model, X, labels, sample_weight, random)
 
-    def _mapped(self, X: Any, random: np.random.Generator) -> tuple[Any, KernelMap | None]:
-        if self.kernel is None:
-            return X, None
-        mapping = KernelMap.fit(
-            X, self.kernel, self.n_landmarks, self.gamma, self.fit_intercept, int(random.integers(2**31))
-        )
-        return mapping(X), mapping
+    def _problem(
+        self, X: Any, labels: Labels, sample_weight: Array | None, random: np.random.Generator
+    ) -> LabelProblem:
+        """What is learnt from: rows (or their kernel features), labels and weights; settles the rank."""
+        n_labels = labels.shape[1]
+        self.kernel_map_ = None
+        if self.kernel is not None:
+            seed = int(random.integers(2**31))
+            self.kernel_map_ = KernelMap.fit(X, self.kernel, self.n_landmarks, self.gamma, self.fit_intercept, seed)
+            X = self.kernel_map_(X)
+        self.rank_ = defaults.auto_rank(X.shape, n_labels) if isinstance(self.rank, str) else int(self.rank)
+        if self.rank_ > max(X.shape[1], n_labels):
+            raise ValueError(
+                f"rank={self.rank_} is larger than the number of features, {X.shape[1]}, and of labels, {n_labels}: "
+                f"at most {min(X.shape[1], n_labels)} makes sense."
+            )
+        return LabelProblem.of(X, labels, sample_weight, self._checked_label_weight(n_labels))
 
     def _scores(self, X: Any) -> Array:
         features = X if self.kernel_map_ is None else self.kernel_map_(X)

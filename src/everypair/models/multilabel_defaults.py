@@ -1,17 +1,17 @@
 """What ``"auto"`` stands for in MultiLabelMF: the square that negatives get, the rank, and the ridge.
 
-**Negatives.** Under the logistic loss a negative costs log(1 + e^s). At the prior score s₀ = log(π/(1 − π)), π the
-share of positives, its slope is π and its curvature π(1 − π), so the square ½ w (ỹ − s)² with
+**Negatives.** Under the logistic loss a negative costs log(1 + e^s). A label that a share π_l of the rows has needs a
+score near log(π_l/(1 − π_l)), where the loss has curvature π_l(1 − π_l). The square ½ w (ỹ − s)² with
 
-    w = π(1 − π),     ỹ = s₀ − π/w
+    w = mean of π_l(1 − π_l) over positives,     ỹ = s₀ − π/w,   s₀ = log(π/(1 − π)),   π the share of all positives
 
-agrees with it to second order, and every pair can be had at the cost of the positives. For another w the same ỹ still
-matches the slope. Where labels are dense (π ≥ 1/10) the positives are no fewer than a tenth of all pairs: the square
-saves little there, and every negative has the loss itself.
+has that curvature, and the loss's slope π at s₀, at the cost of the positives alone. Where labels are dense (π ≥ 1/10)
+there are fewer than ten pairs for each positive: the square saves little, and every negative has the loss itself.
 
 **Ridge.** The gradient of the loss by a score has variance π(1 − π), so what m rows say about a direction is uncertain
 by √(mπ(1 − π)): the ridge is a multiple of that. How large a multiple depends on how much the features tell about the
-labels, which no shape says; it is the one of four that ranks held-out rows best (nDCG).
+labels, which no shape says: it is the one of four that ranks held-out rows best (nDCG), and so is 1 or 2 times w.
+``experiments/leml/defaults.py`` compares the outcome with one-vs-rest logistic regression.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ DENSE_LABELS = 0.1
 REG = {"squared": 0.06}  # of √(mπ(1 − π)), by loss
 REG_OTHERS = 0.25
 MULTIPLES = (0.5, 1.0, 2.0, 4.0)
+WEIGHT_MULTIPLES = (1.0, 2.0)
+TOP = 5  # labels of a row whose ranking counts
+TIE = 0.001  # a larger ridge is taken if it ranks worse by less than this
 FEWEST_ROWS = 50  # with fewer, nothing is held out
 FOLDED_ROWS = 2000  # with fewer, every row is held out once
 FOLDS = 3
@@ -50,9 +53,9 @@ def auto_rank(features: tuple[int, int], n_labels: int) -> int:
     return min(MOST_RANK, *features, n_labels)
 
 
-def auto_negative_weight(share: float, loss: Loss) -> float:
-    """Curvature of the logistic loss at the prior, π(1 − π); 1 for losses whose curvature at a negative is 1."""
-    return share * (1 - share) if loss.name == "logistic" else 1.0
+def auto_negative_weight(curvature: float, loss: Loss) -> float:
+    """Curvature of the logistic loss at the prior; 1 for losses whose curvature at a negative is 1."""
+    return curvature if loss.name == "logistic" else 1.0
 
 
 def auto_negative_value(share: float, weight: float, loss: Loss) -> float:
@@ -94,21 +97,24 @@ def held_out(labels: Labels) -> Iterator[tuple[Rows, Rows]]:
             yield kept, np.sort(held)
 
 
-def best_multiple(labels: Labels, score_path: Callable[[Rows, Rows], Iterator[Array]]) -> float:
-    """Return the multiple of :func:`reg_unit` that ranks held-out rows best, the larger of equals.
+def best_candidate(labels: Labels, score_path: Callable[[Rows, Rows], Iterator[Array]]) -> int:
+    """Return which candidate ranks held-out rows best: the last of those that nearly equal the best; −1 without rows.
 
-    ``score_path(kept, held)`` yields the scores of held-out rows for each of ``MULTIPLES`` in turn.
+    ``score_path(kept, held)`` learns from rows and yields each candidate's scores of others, one after the other.
     """
-    quality, rows = np.zeros(len(MULTIPLES)), 0
+    quality: Any = 0.0
+    rows = 0
     if labels.shape[0] >= FEWEST_ROWS:
         for kept, held in held_out(labels):
             truth = labels.rows(held)
             counted = int(np.count_nonzero(np.diff(truth.positives.indptr)))
-            quality += [counted * ranking_quality(scores, truth) for scores in score_path(kept, held)]
+            quality = quality + counted * np.array(
+                [ranking_quality(scores, truth) for scores in score_path(kept, held)]
+            )
             rows += counted
     if not rows:
-        return 1.0
-    return float(MULTIPLES[len(MULTIPLES) - 1 - int(np.argmax(quality[::-1]))])
+        return -1
+    return int(np.flatnonzero(quality / rows >= (quality / rows).max() - TIE)[-1])
 
 
 def ranking_quality(scores: Array, labels: Labels) -> float:
@@ -122,5 +128,5 @@ def ranking_quality(scores: Array, labels: Labels) -> float:
         rows = np.repeat(np.arange(len(scores)), np.diff(labels.known.indptr))
         hidden[rows, labels.known.indices] = scores[rows, labels.known.indices]
         scores = hidden
-    length = labels.shape[1]
+    length = min(TOP, labels.shape[1])
     return multilabel_metrics(scores, labels.positives, [length], n_threads=1)[f"ndcg@{length}"]

@@ -9,17 +9,18 @@ Z = WHᵀ, which at its best split is ½(‖W‖² + ‖H‖²).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.data.labels import Labels
 from everypair.data.pairs import Pairs
 from everypair.models import multilabel_defaults as defaults
-from everypair.parallel import resolve_threads
+from everypair.parallel import resolve_threads, single_threaded_blas
 from everypair.problem.embedding import SideInformation
 from everypair.problem.every import EveryPairObjective
 from everypair.problem.features import Features
@@ -29,6 +30,7 @@ from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 
 Array = NDArray[Any]
+COMPACT_ENTRIES = 2**24
 
 
 @dataclass(frozen=True)
@@ -41,21 +43,31 @@ class Terms:
     value: float
 
     @classmethod
-    def resolve(cls, loss: Loss, share: float, only_known: bool, negative_loss: str, weight: Any, value: Any) -> Terms:
-        """Replace every ``"auto"`` by what suits labels of which a ``share`` is positive.
+    def resolve(
+        cls,
+        loss: Loss,
+        problem: LabelProblem,
+        only_known: bool,
+        negative_loss: str,
+        weight: Any,
+        value: Any,
+        times: float = 1.0,
+    ) -> Terms:
+        """Replace every ``"auto"`` by what suits these labels; ``times`` multiplies the weight that a square gets.
 
         ``only_known``: unknown entries do not count, so every negative is a known one and has the loss itself.
         """
-        share = float(np.clip(share, 1e-9, 1 - 1e-9))
+        share = float(np.clip(problem.share, 1e-9, 1 - 1e-9))
         automatic = isinstance(weight, str) and isinstance(value, str) and negative_loss == "auto"
         dense = automatic and loss.name != "squared" and share >= defaults.DENSE_LABELS
         if only_known or negative_loss == "same" or dense:
             weight = 1.0 if isinstance(weight, str) else float(weight)
             value = loss.dislike_target if isinstance(value, str) else float(value)
             return cls(loss, loss.name != "squared", weight, value)  # of the squared loss the two are the same
-        weight = defaults.auto_negative_weight(share, loss) if isinstance(weight, str) else float(weight)
+        if isinstance(weight, str):
+            weight = times * defaults.auto_negative_weight(problem.curvature, loss)
         value = defaults.auto_negative_value(share, weight, loss) if isinstance(value, str) else float(value)
-        return cls(loss, False, weight, value)
+        return cls(loss, False, float(weight), value)
 
 
 @dataclass(frozen=True)
@@ -82,10 +94,30 @@ class LabelProblem:
         """The same problem on some of the rows."""
         return LabelProblem(self.X[index], self.labels.rows(index), self.row_weights[index], self.label_weights)
 
+    def compact(self) -> LabelProblem:
+        """The same problem in coordinates of the rows' own span, where rows are fewer than features.
+
+        Xᵀ = QR gives XXᵀ = RᵀR: the rows of Rᵀ have the same inner products, so the same scores at the same ridge.
+        """
+        n, d = self.X.shape
+        if n >= d or n * d > COMPACT_ENTRIES:
+            return self
+        dense = self.X.toarray() if sp.issparse(self.X) else self.X
+        with single_threaded_blas():
+            (triangle,) = scipy.linalg.qr(dense.T, mode="r", check_finite=False)
+        return replace(self, X=np.ascontiguousarray(triangle[:n].T))
+
     @property
     def share(self) -> float:
         """π: the weighted share of positives among known entries."""
         return self._mass(self.labels.positives) / self._known_mass
+
+    @property
+    def curvature(self) -> float:
+        """Mean of π_l(1 − π_l) over positives, π_l the weighted share of rows that have label l."""
+        mass = self.row_weights @ self.labels.positives.astype(np.float64)
+        shares = mass / self.row_weights.sum()
+        return float((self.label_weights * mass) @ (shares * (1 - shares)) / (self.label_weights @ mass))
 
     @property
     def known_share(self) -> float:
