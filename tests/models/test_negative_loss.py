@@ -57,9 +57,9 @@ def test_solvers_agree(solver):
     assert model.objective_ == pytest.approx(best, rel=1e-5)
 
 
-@pytest.mark.parametrize("solver", ["cd", "sg-reform", "sg-bsearch", "sg-dense"])
+@pytest.mark.parametrize("solver", ["newton", "als", "block", "cd", "sg-reform", "sg-bsearch", "sg-dense"])
 def test_solvers_that_need_the_square_are_refused(solver):
-    with pytest.raises(ValueError, match=f'solver="{solver}" knows neither .*negative_loss="same"'):
+    with pytest.raises(ValueError, match=f'negative_loss="same" needs solver="auto" .*not .{solver}'):
         OneClassMF(rank=3, loss="squared", negative_loss="same", solver=solver).fit(MATRIX)
 
 

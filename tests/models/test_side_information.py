@@ -444,3 +444,52 @@ BAD_OPTIONS = [
 def test_options_that_are_refused(params, sentence):
     with pytest.raises(ValueError, match=sentence):
         OneClassMF(rank=3, **params).fit(MATRIX, LEFT)
+
+
+# what rounding can do
+
+
+def rough_problem():
+    rng = np.random.default_rng(0)
+    matrix = (rng.random((30, 20)) < 0.2).astype(float)
+    matrix[0], matrix[:, 0] = 0, 0
+    return matrix, rng.normal(size=(30, 6)), rng.normal(size=(20, 4))
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_a_rank_above_what_the_features_span_does_not_diverge_in_single_precision(loss):
+    matrix, left, right = rough_problem()
+    params = {"rank": 12, "loss": loss, "feature_reg": 0.0, "own_vectors": False, "max_iter": 10, "random_state": 0}
+    single = OneClassMF(**params).fit(matrix, left, right)
+    double_precision = OneClassMF(dtype="float64", **params).fit(matrix, left, right)
+    assert single.objective_ == pytest.approx(double_precision.objective_, rel=0.02)
+    assert np.abs(single.right_factors_).max() < 100
+
+
+def test_history_never_rises_by_more_than_rounding():
+    matrix, left, right = rough_problem()
+    graph = np.abs(np.random.default_rng(1).normal(size=(30, 30)))
+    for params in ({"reg": 0.0}, {"reg": 0.0, "negative_weight": 0.0}, {"graph_reg": 1e8}):
+        model = OneClassMF(rank=12, max_iter=12, random_state=0, **params)
+        model.fit(matrix, left, right, graph if "graph_reg" in params else None)
+        objectives = np.array([entry["objective"] for entry in model.history_])
+        assert (np.diff(objectives) <= 1e-5 * np.abs(objectives[:-1])).all()
+        assert model.objective_ == objectives[-1]
+
+
+def test_steepest_descent_moves_whatever_the_unit_of_the_features():
+    matrix, left, right = rough_problem()
+    params = {"rank": 3, "solver": "gradient", "max_iter": 20, "tol": 0.0, "random_state": 0, "own_vectors": False}
+    large = OneClassMF(**params).fit(matrix, 1e6 * left, 1e6 * right)
+    assert large.objective_ == pytest.approx(OneClassMF(**params).fit(matrix, left, right).objective_, rel=1e-3)
+    assert np.abs(large.left_factors_).max() > 0.01
+
+
+def test_features_and_graphs_too_large_for_the_precision_are_refused():
+    matrix, left, _ = rough_problem()
+    with pytest.raises(ValueError, match="left_features has values too large for float32: rescale"):
+        OneClassMF(rank=3).fit(matrix, 1e25 * left)
+    with pytest.raises(ValueError, match="similarities too large for float32"):
+        OneClassMF(rank=3).fit(matrix, left_graph=np.full((30, 30), 1e39))
+    with pytest.raises(ValueError, match="two groups of the same name"):
+        OneClassMF(rank=3).fit(matrix, {1: left, "1": left})

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from everypair.parallel import single_threaded_blas
-from everypair.solvers.block import METHODS, BlockSolver, BlockSteps
+from everypair.solvers.block import BlockSolver, BlockSteps
 from everypair.solvers.block_problem import BlockProblem
+from everypair.solvers.choose import BLOCK_METHODS
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
 from everypair.solvers.newton import Alternating, Factors
 from everypair.solvers.preconditioner import Preconditioner
@@ -103,7 +104,7 @@ def test_every_method_ends_at_the_same_optimum(loss, embedding, graph, biases):
     one = Side(informed((embedding, "linear"), graph, Case(loss=loss, biases=biases)))
     first = np.linalg.norm(one.gradient(one.theta))
     ends = {method: one.solve(steps)[0] for method, steps in TO_THE_END.items()}
-    assert tuple(ends) == METHODS
+    assert tuple(ends) == BLOCK_METHODS
     plain = BlockSteps("tron", 60, cg_tol=0.01, cg_steps=200, tol=1e-9, precondition=False)
     ends["plain tron"] = one.solve(plain)[0]
     for end in ends.values():
@@ -118,7 +119,7 @@ def test_every_method_ends_at_the_same_optimum(loss, embedding, graph, biases):
 
 @pytest.mark.parametrize("scale", [1.0, 30.0], ids=["near", "far"])
 @pytest.mark.parametrize("precondition", [True, False], ids=["preconditioned", "plain"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BLOCK_METHODS)
 @pytest.mark.parametrize("loss", PLAIN_LOSSES)
 def test_no_step_raises_the_objective(loss, method, precondition, scale):
     one = Side(informed(("both", "linear"), "linked", Case(loss=loss, scheme="arrays", biases="biased"), reg=(0.01, 0)))
@@ -182,7 +183,7 @@ def test_sweeps_use_the_small_order_where_it_is_cheaper(embedding, rows, width, 
         np.testing.assert_allclose(gram, X.T @ np.diag(problem.dense.p) @ X, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BLOCK_METHODS)
 @pytest.mark.parametrize("steps", [RowSteps(), None], ids=["rows", "blocks"])
 @pytest.mark.parametrize("biases", ["unbiased", "biased"])
 @pytest.mark.parametrize("embeddings", [("both", "linear"), ("linear", "both"), ("table", "linear")])
@@ -227,7 +228,7 @@ def test_many_sweeps_end_where_both_gradients_vanish(embeddings):
     pytest.fail(f"the gradient only fell from {first} to {steepness(state)}")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", BLOCK_METHODS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threads_do_not_change_a_bit(method, dtype):
     results = []

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
 from everypair.evaluate.ranking import ranking_metrics
@@ -84,6 +85,10 @@ def feature_report(
         else:
             variants[f"without {name}"] = rest
     variants["none"] = {}
+    if not hasattr(model, "own_vectors"):
+        raise TypeError(f"{type(model).__name__} takes no side information: report on OneClassMF or SubsampledMF.")
+    if model.random_state is None:  # one start for all variants, or their differences are partly luck
+        model = clone(model).set_params(random_state=int(np.random.default_rng().integers(2**31)))
     rows = {}
     for name, side_information in variants.items():
         fitted = _with_own_vectors(clone(model), side_information).fit(train, **side_information, **fit_arguments)

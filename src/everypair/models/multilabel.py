@@ -55,8 +55,8 @@ class MultiLabelMF(MultiLabelClassifier):
         at the share of positives, see :mod:`everypair.models.multilabel_defaults`; otherwise 1 and the loss's own
         target of a negative.
     label_weight : weights l_j > 0 of the labels, or ``None`` for ones.
-    reg : λ, also that of the trace norm of WHᵀ; ``"auto"`` takes the one of four values, set by the size of the data,
-        that ranks held-out rows best; this takes about as long as three more fits.
+    reg : λ, also that of the trace norm of WHᵀ; ``"auto"`` takes the one of several values, set by the size of the
+        data, that ranks held-out rows best; this takes about as long as three more fits.
     fit_intercept, normalize : scale rows of X to length 1, then append a constant 1, penalised like any feature.
     kernel, n_landmarks, gamma : ``"rbf"``, ``"linear"`` or a function: learn from kernel features over so many
         landmarks instead of X, exactly where X has no more distinct rows than that; ``gamma`` in units of 1/σ² and
@@ -242,15 +242,16 @@ class MultiLabelMF(MultiLabelClassifier):
     def _searched(self, problem: LabelProblem, loss: Loss) -> tuple[float, float]:
         """Multiples of the unit ridge and of the negative weight that rank held-out rows best."""
         problem = problem.compact()
-        steps = [(multiple, 1.0) for multiple in defaults.MULTIPLES]
-        best = defaults.best_candidate(problem.labels, self._score_path(problem, loss, steps))
-        reg = defaults.MULTIPLES[best] if best >= 0 else 1.0
+
+        def measure(steps: list[tuple[float, float]]) -> list[float] | None:
+            return defaults.held_out_quality(problem.labels, self._score_path(problem, loss, steps))
+
+        reg = defaults.best_multiple(lambda multiples: measure([(multiple, 1.0) for multiple in multiples]))
         weighted = loss.name == "logistic" and self.negative_weight == "auto" and self.unlabeled == "negative"
-        if best < 0 or not weighted or self._terms(problem, loss).same:
-            return reg, 1.0
-        steps = [(reg, multiple) for multiple in defaults.WEIGHT_MULTIPLES]
-        best = defaults.best_candidate(problem.labels, self._score_path(problem, loss, steps))
-        return reg, defaults.WEIGHT_MULTIPLES[best]
+        if reg is None or not weighted or self._terms(problem, loss).same:
+            return reg or 1.0, 1.0
+        once, twice = measure([(reg, 1.0), (reg, 2.0)]) or (0.0, 0.0)
+        return reg, 2.0 if twice > once else 1.0
 
     def _score_path(
         self, problem: LabelProblem, loss: Loss, steps: list[tuple[float, float]]

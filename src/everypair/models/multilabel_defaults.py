@@ -10,8 +10,9 @@ there are fewer than ten pairs for each positive: the square saves little, and e
 
 **Ridge.** The gradient of the loss by a score has variance π(1 − π), so what m rows say about a direction is uncertain
 by √(mπ(1 − π)): the ridge is a multiple of that. How large a multiple depends on how much the features tell about the
-labels, which no shape says: it is the one of four that ranks held-out rows best (nDCG), and so is 1 or 2 times w.
-``experiments/leml/defaults.py`` compares the outcome with one-vs-rest logistic regression.
+labels, which no shape says: it is the one of ½, 1, 2 and 4 that ranks held-out rows best (nDCG@5), or one beyond, as
+long as that ranks better still. With it, 2w is tried for w. ``experiments/leml/defaults.py`` compares
+the outcome with one-vs-rest logistic regression.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ DENSE_LABELS = 0.1
 REG = {"squared": 0.06}  # of √(mπ(1 − π)), by loss
 REG_OTHERS = 0.25
 MULTIPLES = (0.5, 1.0, 2.0, 4.0)
-WEIGHT_MULTIPLES = (1.0, 2.0)
+SMALLER, LARGER = 0.25, 2.0  # steps beyond these,
+SMALLEST, LARGEST = 2.0**-11, 2.0**6  # and how far they go
 TOP = 5  # labels of a row whose ranking counts
 TIE = 0.001  # a larger ridge is taken if it ranks worse by less than this
 FEWEST_ROWS = 50  # with fewer, nothing is held out
@@ -97,8 +99,8 @@ def held_out(labels: Labels) -> Iterator[tuple[Rows, Rows]]:
             yield kept, np.sort(held)
 
 
-def best_candidate(labels: Labels, score_path: Callable[[Rows, Rows], Iterator[Array]]) -> int:
-    """Return which candidate ranks held-out rows best: the last of those that nearly equal the best; −1 without rows.
+def held_out_quality(labels: Labels, score_path: Callable[[Rows, Rows], Iterator[Array]]) -> list[float] | None:
+    """Return how well each candidate ranks held-out rows, or ``None`` where there are too few rows to hold any out.
 
     ``score_path(kept, held)`` learns from rows and yields each candidate's scores of others, one after the other.
     """
@@ -108,13 +110,31 @@ def best_candidate(labels: Labels, score_path: Callable[[Rows, Rows], Iterator[A
         for kept, held in held_out(labels):
             truth = labels.rows(held)
             counted = int(np.count_nonzero(np.diff(truth.positives.indptr)))
-            quality = quality + counted * np.array(
-                [ranking_quality(scores, truth) for scores in score_path(kept, held)]
-            )
+            quality = quality + np.array([counted * ranking_quality(s, truth) for s in score_path(kept, held)])
             rows += counted
-    if not rows:
-        return -1
-    return int(np.flatnonzero(quality / rows >= (quality / rows).max() - TIE)[-1])
+    return list(quality / rows) if rows else None
+
+
+def best_multiple(measure: Callable[[list[float]], list[float] | None]) -> float | None:
+    """Return the multiple with the best ``measure``, the largest of those that nearly equal it; ``None`` without rows.
+
+    >>> best_multiple(lambda multiples: [-abs(multiple - 0.03) for multiple in multiples])
+    0.03125
+    """
+    first = measure(list(MULTIPLES))
+    if first is None:
+        return None
+    near = [number for number, quality in enumerate(first) if quality >= max(first) - TIE]
+    best, quality = MULTIPLES[near[-1]], first[near[-1]]
+    for factor, end in ((SMALLER, MULTIPLES[0]), (LARGER, MULTIPLES[-1])):
+        if best != end:
+            continue
+        while SMALLEST <= factor * best <= LARGEST:
+            (beyond,) = measure([factor * best]) or [quality]
+            if beyond <= quality:
+                break
+            best, quality = factor * best, beyond
+    return best
 
 
 def ranking_quality(scores: Array, labels: Labels) -> float:

@@ -17,7 +17,7 @@ from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives, Scheme, Value, check_scheme
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
-from everypair.solvers.choose import check_solver, solver_maker
+from everypair.solvers.choose import BLOCK_METHODS, check_solver, solver_maker
 from everypair.solvers.loop import Callback
 
 
@@ -164,7 +164,7 @@ class OneClassMF(GrowingModel):
         loss = get_loss(self.loss)
         options = SideOptions.both(self)
         side_information = (left_features, right_features, left_graph, right_graph)
-        every = check_negative_loss(self.negative_loss)
+        every = check_negative_loss(self.negative_loss, self.solver)
         check_solver(self.solver, loss, every or any(part is not None for part in side_information))
         value = parameters.negative_value(self.negative_value, loss)
         pairs = Pairs.from_matrix(interactions, targets, dtype)
@@ -196,8 +196,12 @@ class OneClassMF(GrowingModel):
         return self
 
 
-def check_negative_loss(name: str) -> bool:
+def check_negative_loss(name: str, solver: str) -> bool:
     """Whether pairs that are not stored have the loss itself instead of a square."""
     if name not in ("squared", "same"):
         raise ValueError(f'negative_loss must be "squared" or "same", got {name!r}.')
+    if name == "same" and solver not in ("auto", *BLOCK_METHODS):
+        raise ValueError(
+            f'negative_loss="same" needs solver="auto" or one of {", ".join(map(repr, BLOCK_METHODS))}, not {solver!r}.'
+        )
     return name == "same"

@@ -50,6 +50,8 @@ class FeatureMap:
             widths = {
                 str(group): checked_matrix(part, f"{name}[{group!r}]").shape[1] for group, part in features.items()
             }
+            if len(widths) < len(features):
+                raise ValueError(f"{name} has two groups of the same name as text: {', '.join(map(repr, features))}.")
             return cls(name, widths, sum(widths.values()), normalize, fit_intercept)
         return cls(name, None, checked_matrix(features, name).shape[1], normalize, fit_intercept)
 
@@ -74,7 +76,8 @@ class FeatureMap:
             )
         with np.errstate(over="ignore"):  # infinite values are refused with a sentence
             matrix = matrix.astype(dtype, copy=False)
-        if not _is_finite(matrix):
+        largest = float(abs(matrix).max()) if min(matrix.shape) else 0.0
+        if not largest**2 * max(matrix.shape) < float(np.finfo(matrix.dtype).max):
             raise ValueError(f"{self.name} has values too large for {matrix.dtype}: rescale them.")
         return prepare_features(matrix, self.normalize, self.fit_intercept)
 

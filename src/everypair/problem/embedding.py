@@ -112,6 +112,6 @@ class Embedding:
             free[self.frozen] = False
         value = weighted_norm(theta[:, free], self.ridge)
         if self.graph is not None:
-            learnt = np.ascontiguousarray(factors[:, free])
-            value += float(np.sum(learnt * self.smooth(learnt, n_threads), dtype=np.float64))
+            learnt = factors[:, free].astype(np.float64)  # LU is a difference of large numbers
+            value += float(np.sum(learnt * self.smooth(learnt, n_threads)))
         return 0.5 * value

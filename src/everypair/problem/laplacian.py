@@ -28,6 +28,9 @@ class Laplacian:
     """
 
     def __init__(self, matrix: Any, dtype: Any) -> None:
+        with np.errstate(over="ignore"):  # refused with a sentence
+            if not np.isfinite(matrix.data.astype(dtype)).all():
+                raise ValueError(f"the graph has similarities too large for {np.dtype(dtype)}: rescale them.")
         self.matrix = matrix
         self.diagonal: Array = matrix.diagonal()
         self._product = Features(matrix, dtype)

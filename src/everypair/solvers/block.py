@@ -21,7 +21,6 @@ from everypair.solvers.conjugate import conjugate_gradient, inner
 from everypair.solvers.preconditioner import Preconditioner
 
 Array = NDArray[Any]
-METHODS = ("tron", "newton-linesearch", "gradient")
 ACCEPT = 1e-4  # least ratio of actual to predicted decrease
 POOR, GOOD = 0.25, 0.75  # ratios below and above which the region shrinks and grows
 SHRINK, GROW = 0.25, 4.0
@@ -57,17 +56,15 @@ class BlockSolver:
         """Return the point reached from θ (rotated). g never rises by more than rounding."""
         point = problem.at(theta)
         first = radius = math.inf
-        length = 1.0
         for number in range(self.steps.steps):
             solve = self._solve(point)
-            scaled = solve(point.gradient)
-            size = math.sqrt(max(inner(point.gradient, scaled), 0.0))
-            if number == 0:
-                first = size
-            if size <= self.steps.tol * first or size == 0:
-                break
+            if self.steps.tol > 0:
+                size = math.sqrt(max(inner(point.gradient, solve(point.gradient)), 0.0))
+                first = size if number == 0 else first
+                if number > 0 and size <= self.steps.tol * first:
+                    break
             if self.steps.method == "gradient":
-                moved, length = self._descend(point, length if number == 0 else length / BACKTRACK)
+                moved = self._descend(point)
             elif self.steps.method == "newton-linesearch":
                 moved = self._search(point, solve)
             else:
@@ -110,23 +107,26 @@ class BlockSolver:
         step = self._newton_step(point, solve, math.inf)
         if _is_rounding(step.model, point):
             return None
-        return _backtrack(point, step.step, step.image, 1.0)[0]
+        return _backtrack(point, step.step, step.image, 1.0)
 
-    def _descend(self, point: Point, length: float) -> tuple[Point | None, float]:
-        image = point.problem.embedding.lift(point.gradient, point.problem.n_threads)
-        if _is_rounding(-length * inner(point.gradient, point.gradient), point):
-            return None, length
+    def _descend(self, point: Point) -> Point | None:
+        """Start at the minimiser of the quadratic model along the gradient, whatever the units of the features."""
+        curved, image = point.product(point.gradient)
+        size, curvature = inner(point.gradient, point.gradient), inner(point.gradient, curved)
+        length = size / curvature if curvature > 0 else 1.0
+        if _is_rounding(-0.5 * length * size, point):
+            return None
         return _backtrack(point, -point.gradient, -image, length)
 
 
-def _backtrack(point: Point, step: Array, image: Array, length: float) -> tuple[Point | None, float]:
+def _backtrack(point: Point, step: Array, image: Array, length: float) -> Point | None:
     """Halve the length until the decrease is sufficient."""
     change, slope = point.along(step, image), inner(point.gradient, step)
     for _ in range(TRIALS):
         if change(length) < SUFFICIENT * length * slope:
-            return point.moved(step, image, length), length
+            return point.moved(step, image, length)
         length *= BACKTRACK
-    return None, length
+    return None
 
 
 def _is_rounding(model: float, point: Point) -> bool:

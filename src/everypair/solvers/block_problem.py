@@ -49,7 +49,16 @@ class BlockProblem:
         fixed = np.zeros(rank) if rows.frozen is None else gram.matrix[rows.frozen] * self.free
         pulls = (rows.pulls(gram) - fixed) @ basis
         self.pulled = (rows.own_weights[:, None] * pulls).astype(dtype)
+        self._drop_rounding()
         self.feature_gram = feature_gram
+
+    def _drop_rounding(self) -> None:
+        """Directions that the other side does not span hold nothing but rounding: they are no directions at all."""
+        sizes = np.square(self.other.astype(np.float64)).sum(axis=0)
+        nothing = self.free & (sizes <= (16 * np.finfo(self.other.dtype).eps) ** 2 * sizes.max(initial=0))
+        self.other[:, nothing] = 0
+        self.pulled[:, nothing] = 0
+        self.sigma[nothing] = 0
 
     def enter(self, theta: Array) -> Array:
         """θ in the eigenbasis."""

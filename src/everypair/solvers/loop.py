@@ -27,6 +27,10 @@ class Status(enum.Enum):
     TIME_LIMIT = "Stopped at the time limit; the model is as good as the sweeps that fitted into it."
     CALLBACK = "Stopped by a callback."
     INTERRUPTED = "Interrupted; the model is what the completed sweeps have learnt."
+    ROSE = (
+        "Stopped: the objective rose, which only rounding can do, and the sweep before is kept; raise reg or "
+        'feature_reg or use dtype="float64" to go on.'
+    )
     NOT_FINITE = (
         "Stopped: the objective is no longer finite and the last finite sweep is kept; rescale extreme weights, raise "
         'reg or use dtype="float64".'
@@ -55,6 +59,7 @@ class Sweep:
     state: Factors = field(repr=False)
 
 
+ROUNDING = 1e-5  # relative rise of the objective that is taken for rounding
 Callback = Callable[[Sweep], bool | None]
 
 
@@ -75,6 +80,10 @@ class Outcome:
     state: Factors
     history: list[dict[str, Any]]
     status: Status
+
+
+def _rose(before: float, now: float) -> bool:
+    return now > before + ROUNDING * abs(before)
 
 
 def decrease(history: list[dict[str, Any]]) -> float:
@@ -110,6 +119,9 @@ def run(
             objective = state.objective
             if objective is None or not math.isfinite(objective):
                 status = Status.NOT_FINITE
+                break
+            if descends and history and _rose(history[-1]["objective"], objective):
+                status = Status.ROSE
                 break
             metrics = validate(state) if validate else {}
             entry = {"iteration": iteration, "objective": objective, "seconds": seconds, **metrics}

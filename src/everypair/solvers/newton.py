@@ -7,6 +7,7 @@ block (:mod:`everypair.solvers.block`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from numpy.typing import NDArray
@@ -61,8 +62,16 @@ class Alternating:
         self.steps = steps
         self.n_threads = n_threads
         self.block_steps = block_steps or BlockSteps()
-        self.blocks = tuple(self._block_solver(side) for side in (LEFT, RIGHT))
-        self.feature_grams = tuple(self._feature_gram(side) for side in (LEFT, RIGHT))
+
+    @cached_property
+    def blocks(self) -> tuple[BlockSolver | None, BlockSolver | None]:
+        """Solvers of the sides that move as one; prepared in the first sweep, whose time it is."""
+        return self._block_solver(LEFT), self._block_solver(RIGHT)
+
+    @cached_property
+    def feature_grams(self) -> tuple[Array | None, Array | None]:
+        """XᵀPX of the sides where it saves work."""
+        return self._feature_gram(LEFT), self._feature_gram(RIGHT)
 
     def step(self, state: Factors) -> Factors:
         """One sweep over both sides."""

@@ -67,7 +67,7 @@ class Preconditioner:
         if not embedding.own:
             return self._features(sigma)
         inverse, weighted = self._own_inverse(sigma), self.weights[:, None] * sigma
-        ridge, mean_weight = float(np.mean(embedding.own_part(self._own_ridge()))), float(np.mean(self.weights))
+        ridge, mean_weight = float(np.mean(self._own_ridge())), float(np.mean(self.weights))
         weights_solver = self._features(
             (sigma * ridge / np.maximum(mean_weight * sigma + ridge, 1e-30)).astype(sigma.dtype)
         )
