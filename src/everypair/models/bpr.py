@@ -20,7 +20,7 @@ from everypair.parallel import Chunk, balanced_chunks, resolve_threads, run_chun
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
-from everypair.solvers.loop import Callback, Status, StopRules, run
+from everypair.solvers.loop import Callback, Status, run
 from everypair.solvers.newton import Factors
 
 Array = NDArray[Any]
@@ -91,8 +91,7 @@ class BPR(FactorModel):
 
     def fit(self, interactions: Any, *, validation: Any = None, callbacks: Iterable[Callback] = ()) -> Self:
         """Learn both sides' factors; ``validation`` and ``callbacks`` are those of :meth:`OneClassMF.fit`."""
-        checked = parameters.stop_rules(self.max_iter, 0.0, self.patience, self.time_limit)
-        rules = StopRules(checked.max_iter, -math.inf, checked.patience, checked.time_limit)  # an estimate may rise
+        rules = parameters.stop_rules(self.max_iter, 0.0, self.patience, self.time_limit)
         rank = parameters.integer("rank", self.rank)
         rate = _checked_number("learning_rate", self.learning_rate, above=True)
         reg = _checked_number("reg", self.reg, above=False)
@@ -172,6 +171,8 @@ class Positives:
 
 class StochasticRanking:
     """One epoch of stochastic gradient per step; AdaGrad's sums and the random numbers live here."""
+
+    descends = False  # its objective is an estimate, which may rise
 
     def __init__(
         self, positives: Positives, shape: tuple[int, int], rate: float, reg: float, seeds: Any, dtype: Any
