@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import clone
@@ -216,12 +215,10 @@ class MultiLabelMF(MultiLabelClassifier):
         return solver_maker(name, self.rank_, 1, 0, resolve_threads(self.n_threads))
 
     def _solve(self, problem: LabelProblem, seed: int) -> None:
-        """The closed form; rows of weight r count as √r x and √r y."""
+        """The closed form."""
         if problem.labels.known is not None:
             raise ValueError('solver="svd" needs every label known: use solver="auto" with missing labels.')
-        roots = np.sqrt(problem.row_weights)
-        Y = problem.labels.positives.astype(np.float64)
-        W, H = low_rank_regression(_scaled(problem.X, roots), _scaled(Y, roots), self.rank_, seed)
+        W, H = low_rank_regression(*problem.weighted(), self.rank_, seed)
         self.rank_, self.reg_ = W.shape[1], 0.0
         self.negative_loss_, self.negative_weight_, self.negative_value_ = "squared", 1.0, 0.0
         self.feature_weights_, self.label_factors_ = W.astype(self.dtype), H.astype(self.dtype)
@@ -397,7 +394,3 @@ def _pair(validation: Any) -> tuple[Any, Any]:
     if not isinstance(validation, tuple | list) or len(validation) != 2:
         raise ValueError("validation must be a pair (X, Y) of other rows and their labels.")
     return validation[0], validation[1]
-
-
-def _scaled(matrix: Any, by: Array) -> Any:
-    return sp.csr_array(sp.diags_array(by) @ matrix) if sp.issparse(matrix) else by[:, None] * matrix

@@ -107,6 +107,11 @@ class LabelProblem:
             (triangle,) = scipy.linalg.qr(dense.T, mode="r", check_finite=False)
         return replace(self, X=np.ascontiguousarray(triangle[:n].T))
 
+    def weighted(self) -> tuple[Any, Any]:
+        """√r_i x_i and √r_i y_i: their squares are the weighted ones of a row."""
+        roots = sp.diags_array(np.sqrt(self.row_weights))
+        return roots @ self.X, roots @ self.labels.positives.astype(np.float64)
+
     @property
     def share(self) -> float:
         """π: the weighted share of positives among known entries."""
