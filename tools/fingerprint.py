@@ -1,0 +1,200 @@
+"""Print a hash of every array that small fits of every estimator end with: the same output is the same bits.
+
+Run it before and after a change that should not change any result, and compare:
+
+    python tools/fingerprint.py > before.txt        python tools/fingerprint.py > after.txt        diff before.txt after.txt
+
+Bits depend on the machine and on the versions of numpy, scipy and numba, so the output is compared, never kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from everypair import BPR, EnsembleMF, MultiLabelMF, OneClassMF, Popularity, SubsampledMF
+from everypair.models.baselines import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.problem import Loss
+
+Fit = Callable[[], Any]
+M, N, RANK = 60, 40, 5
+
+
+def digest(value: Any) -> str:
+    """A short hash of an array's type, shape and bytes (of a sparse one's parts)."""
+    if sp.issparse(value):
+        matrix = sp.csr_array(value)
+        return "+".join(digest(part) for part in (matrix.indptr.astype(np.int64), matrix.indices, matrix.data))
+    array = np.ascontiguousarray(value)
+    head = f"{array.dtype.str}{array.shape}".encode()
+    return hashlib.sha256(head + array.tobytes()).hexdigest()[:12]
+
+
+class Data:
+    """One small problem of each kind, from one seed."""
+
+    def __init__(self) -> None:
+        random = np.random.default_rng(0)
+        self.plain = (random.random((M, N)) < 0.15).astype(float)
+        self.plain[:2] = 0
+        self.weighted = self.plain * random.uniform(0.5, 3, (M, N))
+        self.disliked = self.weighted * np.where(random.random((M, N)) < 0.2, -1, 1)
+        self.targets = np.where(self.disliked != 0, random.normal(0, 1, (M, N)), 0)
+        self.left = random.random((M, 6)) * (random.random((M, 6)) < 0.5)
+        self.right = random.random((N, 4))
+        self.left_graph, self.right_graph = (
+            sp.csr_array((random.random((size, size)) < 0.1) * random.random((size, size))) for size in (M, N)
+        )
+        self.p, self.q = random.random(M) + 0.1, random.random(N) + 0.1
+        self.imputed = random.normal(0, 0.3, (M, 2)), random.normal(0, 0.3, (N, 2))
+        self.X = random.random((90, 12)) * (random.random((90, 12)) < 0.4)
+        weights = random.normal(0, 1, (12, 8))
+        self.Y = (self.X @ weights > 0.8).astype(int)
+        self.mask = random.random(self.Y.shape) < 0.6
+        self.row_weights = random.random(90) + 0.5
+        self.new_rows = (random.random((3, N)) < 0.2).astype(float)
+        self.new_columns = (random.random((M, 2)) < 0.2).astype(float)
+
+
+def pseudo_huber() -> Loss:
+    """A loss of the user's own."""
+    return Loss(
+        "pseudo_huber",
+        value=lambda y, s: (1.0 + (y - s) ** 2) ** 0.5 - 1.0,
+        slope=lambda y, s: (s - y) / (1.0 + (y - s) ** 2) ** 0.5,
+        curvature=lambda y, s: (1.0 + (y - s) ** 2) ** -1.5,
+    )
+
+
+def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
+    """Configurations of the recommenders, each as a function that fits it."""
+
+    def full(matrix: Any = data.plain, more: dict[str, Any] | None = None, **options: Any) -> Fit:
+        options = {"rank": RANK, "max_iter": 4, "tol": 0, "random_state": 3, **options}
+        return lambda: OneClassMF(**options).fit(matrix, **(more or {}))
+
+    for loss in ("squared", "logistic", "squared_hinge"):
+        yield f"one-class {loss}", full(loss=loss)
+        yield f"one-class {loss} float64 dislikes", full(data.disliked, loss=loss, dtype="float64")
+    yield "one-class own loss", full(loss=pseudo_huber())
+    for solver in ("block", "als", "cd", "tron", "newton-linesearch", "gradient", "sg-reform", "sg-bsearch", "sg-dense"):
+        yield f"one-class {solver}", full(data.weighted, loss="squared", solver=solver)
+    yield "one-class block logistic", full(solver="block")
+    yield "one-class tron logistic biases", full(solver="tron", biases=True)
+    for scheme in ("left-count", "right-rarity", ("popularity", 0.5), (data.p, data.q)):
+        name = scheme if isinstance(scheme, str) else scheme[0] if isinstance(scheme[0], str) else "arrays"
+        yield f"one-class {name}", full(data.weighted, negative_scheme=scheme)
+    yield "one-class no negatives", full(data.disliked, negative_weight=0.0)
+    yield "one-class biases", full(biases=True)
+    yield "one-class imputed", full(negative_value=data.imputed)
+    yield "one-class imputed biases cd", full(negative_value=data.imputed, biases=True, loss="squared", solver="cd")
+    yield "one-class targets", full(data.disliked, {"targets": data.targets}, loss="squared")
+    yield "one-class count ridge", full(reg=(0.1, 0.2), reg_exponent="count")
+    yield "one-class same loss", full(negative_loss="same")
+    yield "one-class same loss imputed", full(negative_loss="same", negative_value=data.imputed, biases=True)
+    sides = {"left_features": sp.csr_array(data.left), "right_features": data.right}
+    yield "one-class features", full(more=sides)
+    yield "one-class features only", full(more=sides, own_vectors=False, fit_intercept=True, normalize=True)
+    yield "one-class features biases", full(more=sides, biases=True, feature_reg=0.3)
+    yield "one-class groups", full(more={"right_features": {"a": data.right, "b": sp.eye_array(N, format="csr")}})
+    graphs = {"left_graph": data.left_graph, "right_graph": data.right_graph}
+    yield "one-class graphs", full(more=graphs, loss="squared")
+    yield "one-class graph and features", full(more={**graphs, **sides}, normalize_graph=True)
+    yield "one-class validation", full(data.plain, {"validation": np.roll(data.plain, 1, 1) * (data.plain == 0)})
+    yield "one-class patience", full(
+        data.plain, {"validation": np.roll(data.plain, 1, 1) * (data.plain == 0)}, patience=1, max_iter=9
+    )
+
+    def sampled(kind: type = SubsampledMF, matrix: Any = data.plain, **options: Any) -> Fit:
+        more = options.pop("more", {})
+        options = {"rank": RANK, "max_iter": 4, "tol": 0, "random_state": 3, **options}
+        return lambda: kind(**options).fit(matrix, **more)
+
+    for scheme in ("uniform", "user", "item-f", "item-w", "item-s"):
+        yield f"subsampled {scheme}", sampled(scheme=scheme)
+    yield "subsampled resample logistic", sampled(resample=True, loss="logistic")
+    yield "subsampled features", sampled(more=sides)
+    yield "ensemble", sampled(EnsembleMF, n_models=3)
+    yield "ensemble biases", sampled(EnsembleMF, n_models=2, biases=True, loss="logistic")
+    yield "bpr", lambda: BPR(rank=RANK, max_iter=3, random_state=3).fit(data.disliked)
+    yield "popularity", lambda: Popularity().fit(data.plain)
+
+
+def classifiers(data: Data) -> Iterator[tuple[str, Fit]]:
+    """Configurations of the multi-label classifiers."""
+
+    def labelled(kind: type, weight: Any = None, mask: Any = None, X: Any = data.X, **options: Any) -> Fit:
+        if kind in (MultiLabelMF, WSABIE, BayesianCompressedSensing):
+            options["random_state"] = 3
+        more = {} if mask is None else {"mask": mask}
+        return lambda: kind(**options).fit(X, data.Y, weight, **more)
+
+    fixed: dict[str, Any] = {"reg": 0.5, "threshold": 0.2, "rank": 4}
+    for loss in ("squared", "logistic", "squared_hinge"):
+        yield f"multi-label {loss}", labelled(MultiLabelMF, loss=loss, **fixed)
+        yield f"multi-label {loss} same", labelled(MultiLabelMF, loss=loss, negative_loss="same", **fixed)
+        yield f"multi-label {loss} missing", labelled(
+            MultiLabelMF, mask=data.mask, loss=loss, unlabeled="missing", **fixed
+        )
+        yield f"relevance {loss}", labelled(BinaryRelevance, loss=loss)
+    yield "multi-label defaults", labelled(MultiLabelMF)
+    yield "multi-label defaults, one threshold", labelled(MultiLabelMF, threshold=0.0)
+    yield "multi-label weights", labelled(MultiLabelMF, data.row_weights, label_weight=np.arange(1.0, 9.0), **fixed)
+    yield "multi-label sparse", labelled(MultiLabelMF, X=sp.csr_array(data.X), **fixed)
+    yield "multi-label kernel", labelled(MultiLabelMF, kernel="rbf", n_landmarks=20, **fixed)
+    yield "multi-label svd", labelled(MultiLabelMF, loss="squared", solver="svd", rank=3, threshold="auto")
+    yield "relevance missing", labelled(BinaryRelevance, mask=data.mask, unlabeled="missing")
+    yield "plst", labelled(PLST, rank=4)
+    yield "cplst", labelled(CPLST, rank=4)
+    yield "wsabie", labelled(WSABIE, rank=4)
+    yield "bcs", labelled(BayesianCompressedSensing, rank=6)
+    yield "bcs missing", labelled(BayesianCompressedSensing, rank=6, mask=data.mask, unlabeled="missing")
+
+
+def answers(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:
+    """What a fitted model answers, beside its arrays: fold-in and growth."""
+    if hasattr(model, "predict_scores"):
+        yield "scores", model.predict_scores(data.X)
+        return
+    yield "items", model.recommend(n=5)[0]
+    if "features only" not in name:
+        yield "fold-in users", model.fold_in_users(data.new_rows)
+    if hasattr(model, "fold_in_items") and not isinstance(model, BPR):
+        yield "fold-in items", model.fold_in_items(data.new_columns)
+    if name == "one-class features":
+        yield "cold users", model.fold_in_users(features=data.left[:3])
+        yield "warm users", model.fold_in_users(data.new_rows, features=data.left[:3])
+    if hasattr(model, "add_items") and getattr(model, "targets_", None) is None:
+        model.add_items(interactions=data.new_columns)
+        yield "grown", model.right_factors_
+
+
+ARRAYS = ("left_factors_", "right_factors_", "left_feature_weights_", "right_feature_weights_", "sampled_",
+          "feature_weights_", "label_factors_", "coef_", "intercept_", "threshold_", "objective_", "reg_")  # fmt: skip
+
+
+def main() -> None:
+    """Fit everything, print a line per array."""
+    data = Data()
+    for name, fit in (*recommenders(data), *classifiers(data)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = fit()
+        for attribute in ARRAYS:
+            value = getattr(model, attribute, None)
+            if value is not None:
+                print(f"{name}: {attribute} {digest(value)}")
+        for entry in getattr(model, "history_", ()):
+            numbers = [value for key, value in sorted(entry.items()) if key not in ("seconds", "iteration")]
+            print(f"{name}: history {digest(np.array(numbers, np.float64))}")
+        for attribute, value in answers(model, data, name):
+            print(f"{name}: {attribute} {digest(value)}")
+
+
+if __name__ == "__main__":
+    main()
