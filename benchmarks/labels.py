@@ -16,14 +16,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair.data.pairs import Pairs
-from everypair.models.factorization import random_start
+from everypair.features.matrix import Features
+from everypair.models.recommend.factorization import random_start
 from everypair.problem.embedding import SideInformation
-from everypair.problem.features import Features
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import LEFT, Objective
 from everypair.problem.ridge import Ridge
+from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import RowSteps
-from everypair.solvers.newton import Alternating
 
 
 def skewed(rows: int, columns: int, per_row: int, random: np.random.Generator) -> Any:

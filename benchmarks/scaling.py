@@ -12,7 +12,7 @@ import numpy as np
 from generate import generate
 
 from everypair.data import Pairs
-from everypair.models.factorization import random_start
+from everypair.models.recommend.factorization import random_start
 from everypair.problem import Negatives, Objective, Ridge
 from everypair.solvers.choose import solver_maker
 

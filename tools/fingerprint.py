@@ -2,7 +2,8 @@
 
 Run it before and after a change that should not change any result, and compare:
 
-    python tools/fingerprint.py > before.txt        python tools/fingerprint.py > after.txt        diff before.txt after.txt
+    python tools/fingerprint.py > before.txt
+    python tools/fingerprint.py | diff before.txt -
 
 Bits depend on the machine and on the versions of numpy, scipy and numba, so the output is compared, never kept.
 """
@@ -18,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair import BPR, EnsembleMF, MultiLabelMF, OneClassMF, Popularity, SubsampledMF
-from everypair.models.baselines import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 from everypair.problem import Loss
 
 Fit = Callable[[], Any]
@@ -82,7 +83,17 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         yield f"one-class {loss}", full(loss=loss)
         yield f"one-class {loss} float64 dislikes", full(data.disliked, loss=loss, dtype="float64")
     yield "one-class own loss", full(loss=pseudo_huber())
-    for solver in ("block", "als", "cd", "tron", "newton-linesearch", "gradient", "sg-reform", "sg-bsearch", "sg-dense"):
+    for solver in (
+        "block",
+        "als",
+        "cd",
+        "tron",
+        "newton-linesearch",
+        "gradient",
+        "sg-reform",
+        "sg-bsearch",
+        "sg-dense",
+    ):
         yield f"one-class {solver}", full(data.weighted, loss="squared", solver=solver)
     yield "one-class block logistic", full(solver="block")
     yield "one-class tron logistic biases", full(solver="tron", biases=True)
@@ -106,8 +117,9 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "one-class graphs", full(more=graphs, loss="squared")
     yield "one-class graph and features", full(more={**graphs, **sides}, normalize_graph=True)
     yield "one-class validation", full(data.plain, {"validation": np.roll(data.plain, 1, 1) * (data.plain == 0)})
-    yield "one-class patience", full(
-        data.plain, {"validation": np.roll(data.plain, 1, 1) * (data.plain == 0)}, patience=1, max_iter=9
+    yield (
+        "one-class patience",
+        full(data.plain, {"validation": np.roll(data.plain, 1, 1) * (data.plain == 0)}, patience=1, max_iter=9),
     )
 
     def sampled(kind: type = SubsampledMF, matrix: Any = data.plain, **options: Any) -> Fit:
@@ -138,8 +150,9 @@ def classifiers(data: Data) -> Iterator[tuple[str, Fit]]:
     for loss in ("squared", "logistic", "squared_hinge"):
         yield f"multi-label {loss}", labelled(MultiLabelMF, loss=loss, **fixed)
         yield f"multi-label {loss} same", labelled(MultiLabelMF, loss=loss, negative_loss="same", **fixed)
-        yield f"multi-label {loss} missing", labelled(
-            MultiLabelMF, mask=data.mask, loss=loss, unlabeled="missing", **fixed
+        yield (
+            f"multi-label {loss} missing",
+            labelled(MultiLabelMF, mask=data.mask, loss=loss, unlabeled="missing", **fixed),
         )
         yield f"relevance {loss}", labelled(BinaryRelevance, loss=loss)
     yield "multi-label defaults", labelled(MultiLabelMF)

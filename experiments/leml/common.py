@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import read, sparse
 
 from everypair.metrics.multilabel import multilabel_metrics
-from everypair.models.baselines import CPLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
-from everypair.models.multilabel import MultiLabelMF
+from everypair.models.multilabel.mf import MultiLabelMF
+from everypair.models.multilabel.rivals import CPLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 
 RESULTS = Path(__file__).parent / "results"
 FIGURES = ("top-1", "top-3", "top-5", "hamming_loss", "auc")

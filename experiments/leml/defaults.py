@@ -91,7 +91,7 @@ def tuned_rival(X: Any, Y: Any, new: Any, truth: Any, k: int) -> dict[str, Any]:
 
 def defaults(X: Any, Y: Any, new: Any, truth: Any, k: int) -> dict[str, Any]:
     """MultiLabelMF() with several seeds."""
-    from everypair.models.multilabel import MultiLabelMF
+    from everypair.models.multilabel.mf import MultiLabelMF
 
     runs, seconds = [], []
     for seed in range(SEEDS):

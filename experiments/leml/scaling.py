@@ -19,8 +19,8 @@ import numpy as np
 from common import MultiLabel
 
 from everypair.data.labels import Labels
-from everypair.models.factorization import random_start
-from everypair.models.multilabel_problem import LabelProblem, Terms
+from everypair.models.multilabel.problem import LabelProblem, Terms
+from everypair.models.recommend.factorization import random_start
 from everypair.parallel import single_threaded_blas
 from everypair.problem.losses import get_loss
 from everypair.problem.objective import LEFT

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import read, sparse
 
 from everypair import OneClassMF, SubsampledMF
-from everypair.data.scaling import prepare_features
+from everypair.features.scaling import prepare_features
 from everypair.metrics.multilabel import multilabel_metrics
 
 RESULTS = Path(__file__).parent / "results"

@@ -25,7 +25,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from everypair import OneClassMF
 from everypair.data import Pairs, load_debian
 from everypair.evaluate import ranking_metrics
-from everypair.models.defaults import auto_reg
+from everypair.models.recommend.defaults import auto_reg
 from everypair.problem import get_loss
 
 DATA = ("citeulike_p1", "citeulike_p10", "debian")

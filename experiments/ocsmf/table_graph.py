@@ -20,8 +20,9 @@ from common import COLUMNS, KS, SWEEPS, chosen, make_model, powers
 from datasets import positives, read, sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from everypair.data import knn_graph, load_debian, split_entries
+from everypair.data import load_debian, split_entries
 from everypair.evaluate import ranking_metrics
+from everypair.features import knn_graph
 
 RANKS = {"ml100k": 64, "douban_monti": 128, "flixster_monti": 100, "lastfm_hetrec": 64, "debian": 64}
 SPLITS = {"ml100k": 5, "debian": 1}

@@ -19,8 +19,8 @@ from typing import Any
 import common
 from common import COLUMNS, KS, RESULTS, SWEEPS, MultiLabel, chosen, make_model, multilabel_figures
 
-from everypair.data import NystromFeatures
-from everypair.data.scaling import prepare_features
+from everypair.features import NystromFeatures
+from everypair.features.scaling import prepare_features
 
 RULE = "precision@5"
 GRIDS: dict[str, dict[str, tuple[float, ...]]] = {

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair.data.pairs import Pairs, as_csr
+from everypair.check import as_csr
+from everypair.data.pairs import Pairs
 
 MATRIX = np.array([[1, 0, 2, 0], [0, 0, 0, 0], [0, -3, 0.5, 0], [4, 0, -1, 0], [1, 1, 1, 0]])
 FORMATS = ["csr", "csc", "coo", "lil", "dok", "bsr"]

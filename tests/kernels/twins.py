@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from everypair.kernels.rows import ARMIJO, MAX_HALVINGS
+from everypair.kernels.row_newton import ARMIJO, MAX_HALVINGS
 
 from ..problem.brute import PLAIN_LOSSES
 

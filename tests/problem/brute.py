@@ -14,9 +14,9 @@ import scipy.sparse as sp
 from scipy.special import expit
 
 from everypair.data.pairs import Pairs
+from everypair.features.laplacian import Laplacian
+from everypair.features.matrix import Features
 from everypair.problem.embedding import SideInformation
-from everypair.problem.features import Features
-from everypair.problem.laplacian import Laplacian
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective

@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from everypair.features.laplacian import Laplacian
+from everypair.features.matrix import Features
 from everypair.problem.embedding import Embedding, SideInformation
-from everypair.problem.features import Features
-from everypair.problem.laplacian import Laplacian
 
 from .brute import PLAIN_LOSSES, Case, Known, build, start
 from .test_objective import difference

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from everypair.parallel import single_threaded_blas
+from everypair.solvers.alternating import Alternating, Factors
 from everypair.solvers.block import BlockSolver, BlockSteps
 from everypair.solvers.block_problem import BlockProblem
 from everypair.solvers.choose import BLOCK_METHODS
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
-from everypair.solvers.newton import Alternating, Factors
 from everypair.solvers.preconditioner import Preconditioner
 
 from ..problem.brute import PLAIN_LOSSES, Case, build, start

@@ -6,7 +6,7 @@ import pytest
 from everypair import OneClassMF
 from everypair.problem import Negatives, Objective, Ridge, get_loss
 from everypair.solvers.choose import SQUARED_ONLY, check_solver
-from everypair.testing import block_matrix
+from everypair.testing.recommender import block_matrix
 
 EXACT = ("newton", "block", "als", "cd")
 

@@ -5,18 +5,18 @@ import pytest
 import scipy.sparse as sp
 
 from everypair.data.pairs import Pairs
-from everypair.models.baselines import CPLST
-from everypair.models.factorization import random_start
+from everypair.features.matrix import Features
+from everypair.models.multilabel.rivals import CPLST
+from everypair.models.recommend.factorization import random_start
 from everypair.problem.embedding import SideInformation
-from everypair.problem.features import Features
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 from everypair.solvers import closed_form
+from everypair.solvers.alternating import Alternating
 from everypair.solvers.block import BlockSteps
 from everypair.solvers.closed_form import low_rank_regression
 from everypair.solvers.loop import StopRules, run
-from everypair.solvers.newton import Alternating
 
 RANK = 3
 

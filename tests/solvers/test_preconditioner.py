@@ -5,10 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
+from everypair.features.laplacian import Laplacian
+from everypair.features.matrix import Features
 from everypair.parallel import single_threaded_blas
 from everypair.problem.embedding import Embedding, SideInformation
-from everypair.problem.features import Features
-from everypair.problem.laplacian import Laplacian
 from everypair.solvers import preconditioner
 from everypair.solvers.block_problem import BlockProblem
 from everypair.solvers.preconditioner import Preconditioner, low_rank_factor

@@ -7,8 +7,8 @@ from everypair.kernels.stochastic import term_gradient
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
+from everypair.solvers.alternating import Alternating, Factors
 from everypair.solvers.half_step import RowSteps
-from everypair.solvers.newton import Alternating, Factors
 from everypair.solvers.stochastic import VARIANTS, StochasticGradient
 
 from ..problem.brute import VALUES, Case, build, start

@@ -1,13 +1,11 @@
-"""What comes in: stored pairs, ids, splits, graphs and data sets."""
+"""What comes in: stored pairs, ids, labels, splits, files and data sets."""
 
 from everypair.data.debian import DebianData, load_debian
 from everypair.data.decay import time_decay
 from everypair.data.events import Events, read_events
-from everypair.data.graph import knn_graph
+from everypair.data.files import MultiLabelData, read_multilabel, write_multilabel
 from everypair.data.ids import Ids
 from everypair.data.labels import Labels
-from everypair.data.multilabel import MultiLabelData, read_multilabel, write_multilabel
-from everypair.data.nystrom import NystromFeatures
 from everypair.data.pairs import Pairs
 from everypair.data.sampling import sample_negatives
 from everypair.data.splits import RowSplit, split_entries, split_leave_last, split_per_row, split_rows
@@ -18,10 +16,8 @@ __all__ = [
     "Ids",
     "Labels",
     "MultiLabelData",
-    "NystromFeatures",
     "Pairs",
     "RowSplit",
-    "knn_graph",
     "load_debian",
     "read_events",
     "read_multilabel",

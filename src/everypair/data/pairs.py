@@ -13,6 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from everypair.check import as_csr
+
 Array = NDArray[Any]
 
 
@@ -151,50 +153,6 @@ class Pairs:
             weights = np.where(self.disliked, -weights, weights)
         indptr = self.rows.indptr.astype(self.order.dtype)  # int64 here would make scipy widen the indices too
         return sp.csr_array((weights, self.rows.indices, indptr), shape=self.shape)
-
-
-def as_csr(matrix: Any, dtype: Any, name: str) -> tuple[Any, int]:
-    """Return a canonical CSR array (sorted, duplicates summed) and the number of entries stored before."""
-    array: Any = matrix if sp.issparse(matrix) else np.asarray(matrix)
-    if array.dtype.kind not in "buif":
-        if sp.issparse(matrix):
-            raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")
-        raise TypeError(
-            f"{name} must be a sparse matrix or a numeric 2-D array, got {type(matrix).__name__}; "
-            "a table of events becomes a matrix by everypair.data.read_events."
-        )
-    if array.ndim != 2:
-        raise ValueError(f"{name} must be two-dimensional (left entities × right entities), got {array.ndim}-D.")
-    if min(array.shape) == 0:
-        raise ValueError(f"{name} is empty: its shape is {array.shape}.")
-    stored = None
-    if sp.issparse(array):
-        if array.format in ("csr", "csc", "bsr"):
-            array = _checked_indices(array, name)
-        if array.format in ("csr", "csc", "bsr", "coo"):  # the formats that can hold a pair twice
-            stored = array.nnz
-        # widened before duplicates are summed: two int8 weights of 100 are not −56
-        array = array.astype(np.result_type(array.dtype, dtype), copy=False)
-    elif array.dtype == np.float16:  # scipy.sparse knows no half precision
-        array = array.astype(np.float32)
-    csr = sp.csr_array(array)
-    if not csr.has_canonical_format:
-        csr = csr.copy()
-        csr.sum_duplicates()
-    if csr.dtype != dtype:
-        with np.errstate(over="ignore"):  # infinite weights are refused with a sentence
-            csr = csr.astype(dtype)
-    return csr, csr.nnz if stored is None else stored
-
-
-def _checked_indices(matrix: Any, name: str) -> Any:
-    """Return a compressed matrix whose positions all lie inside it: kernels do not look again."""
-    shell = type(matrix)(matrix)  # shares the arrays; what the check tidies up stays in the shell
-    try:
-        shell.check_format(full_check=True)
-    except ValueError as failure:
-        raise ValueError(f"{name} is not a valid {matrix.format.upper()} matrix: {failure}.") from failure
-    return shell
 
 
 def _aligned_targets(targets: Any, matrix: Any, dtype: Any) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.data.pairs import as_csr
+from everypair.check import as_csr
 
 
 class RowSplit(NamedTuple):

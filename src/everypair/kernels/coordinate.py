@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from everypair.kernels.pairs import OPTIONS
+from everypair.kernels.stored_pairs import OPTIONS
 
 FEWEST_ULPS = 8  # den is a difference: fewer roundings of its terms than this above zero, and it means nothing
 

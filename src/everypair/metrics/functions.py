@@ -11,20 +11,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from everypair.metrics import rows
+from everypair.metrics import per_row
 from everypair.metrics.patterns import Matrix
 from everypair.metrics.ranking import rank_dense
 
 
 def _at_k(metric: str, scores: Any, truth: Matrix, k: int, exclude: Matrix | None, average: str) -> float:
-    rows.check_average(average)
-    k = rows.check_k(k)
-    return rows.average_rows(rows.AT_K[metric](rank_dense(scores, truth, exclude), k), average)
+    per_row.check_average(average)
+    k = per_row.check_k(k)
+    return per_row.average_rows(per_row.AT_K[metric](rank_dense(scores, truth, exclude), k), average)
 
 
 def _whole_list(metric: str, scores: Any, truth: Matrix, exclude: Matrix | None, average: str) -> float:
-    rows.check_average(average)
-    return rows.average_rows(rows.WHOLE_LIST[metric](rank_dense(scores, truth, exclude)), average)
+    per_row.check_average(average)
+    return per_row.average_rows(per_row.WHOLE_LIST[metric](rank_dense(scores, truth, exclude)), average)
 
 
 def precision_at_k(scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test") -> float:
@@ -110,5 +110,5 @@ def coverage_at_k(scores: Any, truth: Matrix, k: int, exclude: Matrix | None = N
     >>> coverage_at_k([[0.9, 0.5, 0.1], [0.9, 0.8, 0.1]], [[1, 0, 0], [0, 0, 1]], k=2)
     0.6666666666666666
     """
-    k = rows.check_k(k)
-    return rows.coverage(rank_dense(scores, truth, exclude, top=k), k)
+    k = per_row.check_k(k)
+    return per_row.coverage(rank_dense(scores, truth, exclude, top=k), k)

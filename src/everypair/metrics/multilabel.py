@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.metrics import ranking, rows
+from everypair.metrics import per_row, ranking
 from everypair.metrics.patterns import Matrix, positive_pattern
 from everypair.metrics.stream import MEMORY_MB, ScoreRows
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
@@ -103,13 +103,13 @@ def multilabel_metrics(
     found = ranker.ranking
     result = {}
     for length in lengths:
-        precision = rows.AT_K["precision"](found, length)
-        result[f"precision@{length}"] = rows.average_rows(precision, "test")
-        result[f"top-{length}"] = rows.average_rows(precision, "all")
-        result[f"ndcg@{length}"] = rows.average_rows(rows.AT_K["ndcg"](found, length), "test")
+        precision = per_row.AT_K["precision"](found, length)
+        result[f"precision@{length}"] = per_row.average_rows(precision, "test")
+        result[f"top-{length}"] = per_row.average_rows(precision, "all")
+        result[f"ndcg@{length}"] = per_row.average_rows(per_row.AT_K["ndcg"](found, length), "test")
         if rarity is not None:
             result[f"psp@{length}"] = _propensity_scored(found, rarity[best_first], length)
-    result["auc"] = rows.average_rows(rows.WHOLE_LIST["auc"](found), "test")
+    result["auc"] = per_row.average_rows(per_row.WHOLE_LIST["auc"](found), "test")
     return result | cut.metrics()
 
 
@@ -208,7 +208,7 @@ def _as_floats(scores: Any) -> NDArray[Any]:
 def _check_lengths(k: Sequence[int]) -> list[int]:
     if not isinstance(k, (Sequence, np.ndarray)):
         raise ValueError(f"k must be a sequence of positive integers such as (1, 3, 5), got {k!r}.")
-    return [rows.check_k(length) for length in k]
+    return [per_row.check_k(length) for length in k]
 
 
 def _check_propensities(given: Any, n_labels: int) -> NDArray[np.float64]:

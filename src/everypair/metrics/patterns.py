@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from everypair.data.pairs import as_csr
+from everypair.check import as_csr
 
 Matrix = Any  # any scipy sparse matrix or array, or anything numpy takes for a two-dimensional array
 

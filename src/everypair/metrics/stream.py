@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.metrics.patterns import Matrix, positive_pattern, stored_pattern
+from everypair.metrics.per_row import AT_K, WHOLE_LIST, average_rows, check_average, check_k, coverage
 from everypair.metrics.ranking import Ranker, check_truth
-from everypair.metrics.rows import AT_K, WHOLE_LIST, average_rows, check_average, check_k, coverage
 from everypair.parallel import even_chunks, resolve_threads
 
 KS = (1, 5, 10, 20)

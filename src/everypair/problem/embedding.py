@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.problem.features import Features
+from everypair.features.laplacian import Laplacian
+from everypair.features.matrix import Features
 from everypair.problem.gram import weighted_norm
-from everypair.problem.laplacian import Laplacian
 
 Array = NDArray[Any]
 

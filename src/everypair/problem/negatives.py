@@ -21,7 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from everypair.check import is_number
 from everypair.data.pairs import Pairs
+from everypair.problem.losses import Loss
 
 Scheme = str | tuple[Any, Any]
 Value = float | tuple[ArrayLike, ArrayLike]
@@ -81,6 +83,15 @@ class Negatives:
         if _is_arrays(self.scheme):
             return np.full(len(counts), self.right.mean())
         return _right_shape(self.scheme, counts, len(self.left)) * self._norms[1]
+
+
+def resolve_value(value: Any, loss: Loss) -> Value:
+    """Replace ``"auto"`` by the loss's own value of a negative."""
+    if isinstance(value, str) and value == "auto":
+        return loss.negative_value
+    if isinstance(value, tuple | list) or is_number(value):
+        return value
+    raise ValueError(f'negative_value must be a number, (Ũ, Ṽ) or "auto", got {value!r}.')
 
 
 def check_scheme(scheme: Any) -> None:

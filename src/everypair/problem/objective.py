@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.data.pairs import Compressed, Pairs
-from everypair.kernels.pairs import pair_scores
+from everypair.kernels.stored_pairs import pair_scores
 from everypair.parallel import Chunk, balanced_chunks, run_chunks
 from everypair.problem.embedding import Embedding, SideInformation
 from everypair.problem.gram import Gram, gram

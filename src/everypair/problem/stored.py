@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.kernels.pairs import curvature_product, pair_scores, pair_terms, sparse_dense
+from everypair.kernels.stored_pairs import curvature_product, pair_scores, pair_terms, sparse_dense
 from everypair.parallel import Chunk, run_chunks
 from everypair.problem.rows import RowProblem
 

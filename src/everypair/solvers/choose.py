@@ -15,11 +15,11 @@ from collections.abc import Callable
 
 from everypair.problem.losses import Loss
 from everypair.problem.objective import Objective
+from everypair.solvers.alternating import Alternating
 from everypair.solvers.block import BlockSteps
 from everypair.solvers.coordinate import CoordinateDescent
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Solver
-from everypair.solvers.newton import Alternating
 from everypair.solvers.stochastic import StochasticGradient
 
 BLOCK_METHODS = ("tron", "newton-linesearch", "gradient")

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from everypair.kernels.coordinate import exchange_column, stored_values, update_column
 from everypair.kernels.losses import SQUARED
-from everypair.kernels.pairs import pair_scores
+from everypair.kernels.stored_pairs import pair_scores
 from everypair.parallel import Chunk, balanced_chunks, run_chunks, single_threaded_blas
 from everypair.problem.objective import LEFT, RIGHT, Objective
 from everypair.problem.rows import RowProblem
-from everypair.solvers.newton import Factors
+from everypair.solvers.alternating import Factors
 
 Array = NDArray[Any]
 INNER = 5  # S of NegSel, section 3.1

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.kernels.blocks import block_solver
-from everypair.kernels.rows import Kernel, row_solver
+from everypair.kernels.row_blocks import block_solver
+from everypair.kernels.row_newton import Kernel, row_solver
 from everypair.parallel import Chunk, even_chunks, run_chunks, single_threaded_blas
 from everypair.problem.gram import Gram
 from everypair.problem.losses import Loss

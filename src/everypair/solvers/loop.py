@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from everypair.solvers.newton import Factors
+from everypair.check import integer, is_number
+from everypair.solvers.alternating import Factors
 
 
 class Status(enum.Enum):
@@ -72,6 +73,17 @@ class StopRules:
     patience: int | None = None
     time_limit: float | None = None
 
+    @classmethod
+    def checked(cls, max_iter: Any, tol: Any, patience: Any, time_limit: Any) -> StopRules:
+        """Refuse rules that make no sense."""
+        if not is_number(tol) or tol < 0:
+            raise ValueError(f"tol must be a number ≥ 0, got {tol!r}.")
+        if patience is not None and (not is_number(patience) or int(patience) != patience or patience < 1):
+            raise ValueError(f"patience must be a positive integer or None, got {patience!r}.")
+        if time_limit is not None and (not is_number(time_limit) or time_limit <= 0):
+            raise ValueError(f"time_limit must be a positive number of seconds or None, got {time_limit!r}.")
+        return cls(integer("max_iter", max_iter), float(tol), patience, time_limit)
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -80,6 +92,15 @@ class Outcome:
     state: Factors
     history: list[dict[str, Any]]
     status: Status
+
+
+def checked_callbacks(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
+    """Refuse callbacks that cannot be called."""
+    checked = tuple(callbacks)
+    for callback in checked:
+        if not callable(callback):
+            raise TypeError(f"callbacks must be functions of a Sweep, got {callback!r}.")
+    return checked
 
 
 def _rose(before: float, now: float) -> bool:

@@ -17,9 +17,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from everypair.features.matrix import Features, blocked_product
 from everypair.parallel import Chunk, even_chunks, run_chunks, single_threaded_blas
 from everypair.problem.embedding import Embedding
-from everypair.problem.features import Features, blocked_product
 from everypair.solvers.half_step import eigenbasis, rotate
 
 Array = NDArray[Any]

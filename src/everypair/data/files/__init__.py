@@ -1,0 +1,5 @@
+"""Readers and writers of multi-label files."""
+
+from everypair.data.files.label_file import MultiLabelData, read_multilabel, write_multilabel
+
+__all__ = ["MultiLabelData", "read_multilabel", "write_multilabel"]

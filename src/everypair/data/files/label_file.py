@@ -1,0 +1,243 @@
+"""Multi-label data from files: X (instances × features) and the indicator Y (instances × labels).
+
+    format      the file
+    "xc"        text of the Extreme Classification repository: header "n d L", rows "l1,l2 f:v f:v"
+    "libsvm"    the same rows without a header, labels any integers
+    "arff"      Mulan's ARFF, dense or sparse, and an XML file of label names
+    "npz"       numpy arrays NAME_indptr, NAME_indices, NAME_data, NAME_shape for X and Y
+
+Text may be gzip. Errors name the file and the line.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zipfile
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from everypair.check import as_csr
+from everypair.data.files.arff import read_arff
+from everypair.data.files.lines import Parts, first_bytes, numbered_lines
+from everypair.data.files.text import looks_like_header, read_libsvm, read_xc
+
+FORMATS = ("xc", "libsvm", "arff", "npz")
+OPTIONS = {
+    "labels": ("xc", "arff"),
+    "index_base": ("libsvm",),
+    "n_features": ("libsvm",),
+    "label_names": ("libsvm",),
+    "split": ("npz",),
+}
+
+AnyPath = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class MultiLabelData:
+    """Instances with features and labels, both csr float32.
+
+    ``X[i, f]`` is the value of feature f. ``Y[i, l]`` is 1 where instance i has label l; a *stored* 0, which
+    only npz files can hold, is a label known to be absent. Names are ``None`` where the file has none.
+    """
+
+    X: Any
+    Y: Any
+    feature_names: tuple[str, ...] | None = None
+    label_names: tuple[str, ...] | None = None
+
+
+def read_multilabel(
+    path: AnyPath,
+    format: str = "auto",
+    *,
+    labels: AnyPath | None = None,
+    index_base: int | None = None,
+    n_features: int | None = None,
+    label_names: Sequence[str] | None = None,
+    split: str | None = None,
+) -> MultiLabelData:
+    """Read multi-label data from a file.
+
+    Parameters
+    ----------
+    path
+        The file; gzip text is recognised by its first bytes.
+    format
+        ``"xc"``, ``"libsvm"``, ``"arff"``, ``"npz"``, or ``"auto"``: by the first line.
+    labels
+        arff: the XML file of the labels, by default the file of the same name that ends in .xml.
+        xc: the file of the labels ("n L", rows "l:1") where ``path`` holds features only ("n d", rows "f:v").
+    index_base
+        libsvm: the first feature is number 1 or 0; ``None`` takes 0 if the file uses it, else 1.
+    n_features, label_names
+        libsvm: the number of features and the labels in the order of their columns. By default the largest
+        index and the labels in the file, ascending. Give both, and ``index_base``, to read a test file in
+        the columns of its training file.
+    split
+        npz: which of several pairs to read, such as ``"train"`` for X_train and Y_train.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "tiny.txt")
+    >>> _ = path.write_text("2 3 4\\n1,3 0:0.5 2:1\\n 1:2\\n")
+    >>> data = read_multilabel(path)
+    >>> data.X.toarray().tolist(), data.Y.toarray().tolist()
+    ([[0.5, 0.0, 1.0], [0.0, 2.0, 0.0]], [[0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+    """
+    if format not in (*FORMATS, "auto"):
+        raise ValueError(f"format must be one of {', '.join(FORMATS)} or auto, got {format!r}.")
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"There is no file {file}.")
+    kind = _recognise(file) if format == "auto" else format
+    given = {
+        "labels": labels,
+        "index_base": index_base,
+        "n_features": n_features,
+        "label_names": label_names,
+        "split": split,
+    }
+    for name, formats in OPTIONS.items():
+        if given[name] is not None and kind not in formats:
+            raise ValueError(f"{name}= belongs to {' and '.join(formats)} files, but {file} is read as {kind}.")
+    if kind == "xc":
+        return MultiLabelData(*read_xc(file, None if labels is None else Path(labels)))
+    if kind == "libsvm":
+        if index_base not in (None, 0, 1):
+            raise ValueError(f"index_base must be 0, 1 or None, got {index_base!r}.")
+        if n_features is not None and n_features < 1:
+            raise ValueError(f"n_features must be positive, got {n_features!r}.")
+        return MultiLabelData(*read_libsvm(file, index_base, n_features, label_names))
+    if kind == "arff":
+        return MultiLabelData(*read_arff(file, _label_file(file) if labels is None else Path(labels)))
+    return MultiLabelData(*_read_npz(file, split))
+
+
+def _recognise(path: Path) -> str:
+    """Return the format of a file by its beginning."""
+    if first_bytes(path, 4) == b"PK\x03\x04":
+        return "npz"
+    for number, line in numbered_lines(path):
+        if number == 1 and looks_like_header(line):
+            return "xc"
+        if line.strip():
+            return "arff" if line.lstrip()[:1] in (b"@", b"%") else "libsvm"
+    raise ValueError(f"{path} is empty.")
+
+
+def _label_file(path: Path) -> Path:
+    plain = path.with_suffix("") if path.suffix == ".gz" else path
+    found = plain.with_suffix(".xml")
+    if not found.is_file():
+        raise FileNotFoundError(f"There is no file {found} with the labels of {path}: name it with labels=.")
+    return found
+
+
+def _read_npz(path: Path, split: str | None) -> Parts:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            X_name, Y_name = _choose_pair(path, archive.files, split)
+            X, Y = _matrix(path, archive, X_name), _matrix(path, archive, Y_name)
+            names = [_names(path, archive, *which) for which in (("feature", X.shape[1]), ("label", Y.shape[1]))]
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError) as failure:
+        raise ValueError(f"{path} is no npz file that can be read: {failure}") from None
+    if X.shape[0] != Y.shape[0]:
+        raise ValueError(f"{path}: {X_name} has {X.shape[0]} rows and {Y_name} {Y.shape[0]}, they must be the same.")
+    if not np.isfinite(X.data).all():
+        raise ValueError(f"{path}: {X_name} holds NaN or infinite values.")
+    if not np.isin(Y.data, (0, 1)).all():
+        raise ValueError(f"{path}: {Y_name} must hold 0 and 1 only.")
+    return Parts(X, Y, *names)
+
+
+def _choose_pair(path: Path, files: Sequence[str], split: str | None) -> tuple[str, str]:
+    """Return the names of X and Y, whose other parts, as in X_train or train_X, are ``split``."""
+    stored = {name.removesuffix("_indptr") for name in files if name.endswith("_indptr")}
+    pairs = {}
+    for name in sorted(stored):
+        parts = name.split("_")
+        partner = "_".join("Y" if part == "X" else part for part in parts)
+        if "X" in parts and partner in stored:
+            pairs["_".join(part for part in parts if part != "X")] = name, partner
+    if not pairs:
+        raise ValueError(f"{path} has no pair of sparse matrices X and Y: arrays X_indptr, Y_indptr, … are needed.")
+    if split is None and len(pairs) == 1:
+        return next(iter(pairs.values()))
+    if (split or "") not in pairs:
+        raise ValueError(f"{path} has the splits {', '.join(map(repr, pairs))}: choose one with split=.")
+    return pairs[split or ""]
+
+
+def _array(path: Path, archive: Any, name: str) -> Any:
+    if name not in archive.files:
+        raise ValueError(f"{path} has no array {name}.")
+    try:
+        return archive[name]
+    except ValueError as failure:  # a pickled object, which is never loaded
+        raise ValueError(f"{path}: the array {name} cannot be read: {failure}") from None
+
+
+def _matrix(path: Path, archive: Any, name: str) -> Any:
+    shape = _array(path, archive, f"{name}_shape")
+    if shape.shape != (2,) or shape.dtype.kind not in "iu":
+        raise ValueError(f"{path}: {name}_shape must be two integers, got {shape.tolist()!r}.")
+    arrays = tuple(_array(path, archive, f"{name}_{part}") for part in ("data", "indices", "indptr"))
+    try:
+        matrix, stored = as_csr(sp.csr_array(arrays, shape=tuple(shape.tolist())), np.float32, name)
+    except (ValueError, TypeError) as failure:
+        raise ValueError(f"{path}: {name} is no sparse matrix that can be read: {failure}") from None
+    if stored != matrix.nnz:
+        raise ValueError(f"{path}: {name} stores {stored - matrix.nnz} entries twice.")
+    return matrix
+
+
+def _names(path: Path, archive: Any, kind: str, count: int) -> tuple[str, ...] | None:
+    if f"{kind}_names" not in archive.files:
+        return None
+    names = _array(path, archive, f"{kind}_names")
+    if names.dtype.kind != "U" or names.shape != (count,):
+        raise ValueError(f"{path}: {kind}_names must be {count} strings, got {names.dtype} of shape {names.shape}.")
+    return tuple(names.tolist())
+
+
+def write_multilabel(path: AnyPath, data: MultiLabelData, format: str = "xc") -> None:
+    """Write what `read_multilabel` reads back: ``"npz"`` everything, ``"xc"`` without the names.
+
+    Text is gzip where ``path`` ends in .gz.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "tiny.txt")
+    >>> write_multilabel(path, MultiLabelData(sp.csr_array([[0.5, 0.0]]), sp.csr_array([[0, 1]])))
+    >>> path.read_text()
+    '1 2 2\\n1 0:0.5\\n'
+    """
+    X, Y = as_csr(data.X, np.float32, "X")[0], as_csr(data.Y, np.float32, "Y")[0]
+    if format == "npz":
+        arrays: dict[str, Any] = {}
+        for name, matrix in (("X", X), ("Y", Y)):
+            arrays |= {f"{name}_{part}": getattr(matrix, part) for part in ("indptr", "indices", "data", "shape")}
+        names = {"feature_names": data.feature_names, "label_names": data.label_names}
+        arrays |= {name: np.array(given) for name, given in names.items() if given is not None}
+        with Path(path).open("wb") as archive:
+            np.savez_compressed(archive, **arrays)
+        return
+    if format != "xc":
+        raise ValueError(f"format must be xc or npz, got {format!r}.")
+    if not (Y.data == 1).all():
+        raise ValueError("An xc file holds labels that are present only: Y must store nothing but 1, or write npz.")
+    with gzip.open(path, "wb") if Path(path).suffix == ".gz" else Path(path).open("wb") as file:
+        file.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n".encode())
+        for i in range(X.shape[0]):
+            labels = ",".join(map(str, Y.indices[Y.indptr[i] : Y.indptr[i + 1]]))
+            here = slice(X.indptr[i], X.indptr[i + 1])
+            features = "".join(f" {f}:{v:.9g}" for f, v in zip(X.indices[here], X.data[here]))
+            file.write(f"{labels}{features or ' '}\n".encode())

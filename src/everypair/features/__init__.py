@@ -1,0 +1,6 @@
+"""Raw side information → X and L: scaling, landmarks and kernels, groups of features, similarity graphs."""
+
+from everypair.features.knn import knn_graph
+from everypair.features.nystrom import NystromFeatures
+
+__all__ = ["NystromFeatures", "knn_graph"]

@@ -1,0 +1,94 @@
+"""Raw features → X: named groups side by side, unit rows, a constant column.
+
+Features are one matrix with a row per entity, or named groups of them, put side by side. They stay what they are,
+sparse or dense; the same :class:`FeatureMap` prepares the training entities and those that come later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from everypair.check import as_csr
+from everypair.features.scaling import prepare_features
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """Raw features → X: groups side by side, rows to unit length (``normalize``), a constant 1 (``fit_intercept``).
+
+    >>> FeatureMap.of({"a": np.eye(2), "b": [[3.0], [4.0]]}, "left_features")([[1, 0, 3]]).tolist()
+    [[1.0, 0.0, 3.0]]
+    """
+
+    name: str
+    widths: dict[str, int] | None
+    width: int
+    normalize: bool = False
+    fit_intercept: bool = False
+
+    @classmethod
+    def of(cls, features: Any, name: str, normalize: bool = False, fit_intercept: bool = False) -> FeatureMap:
+        """Learn the layout of training features."""
+        if isinstance(features, Mapping):
+            if not features:
+                raise ValueError(f"{name} is an empty dict: give at least one group of features, or None.")
+            widths = {
+                str(group): checked_matrix(part, f"{name}[{group!r}]").shape[1] for group, part in features.items()
+            }
+            if len(widths) < len(features):
+                raise ValueError(f"{name} has two groups of the same name as text: {', '.join(map(repr, features))}.")
+            return cls(name, widths, sum(widths.values()), normalize, fit_intercept)
+        return cls(name, None, checked_matrix(features, name).shape[1], normalize, fit_intercept)
+
+    def __call__(self, features: Any, rows: int | None = None, dtype: Any = np.float64) -> Any:
+        """Return X for these entities, checked to be like those of training (and ``rows`` many)."""
+        if isinstance(features, Mapping):
+            features = {str(group): part for group, part in features.items()}
+            if self.widths is None or set(features) != set(self.widths):
+                wanted = "one matrix" if self.widths is None else f"the groups {', '.join(self.widths)}"
+                raise ValueError(f"{self.name} must be {wanted}, as in training; got the groups {', '.join(features)}.")
+            parts = [checked_matrix(features[group], f"{self.name}[{group!r}]") for group in self.widths]
+            if len({part.shape[0] for part in parts}) > 1:
+                raise ValueError(f"the groups of {self.name} must have one row per entity each, got {_shapes(parts)}.")
+            matrix = sp.csr_array(sp.hstack(parts)) if any(map(sp.issparse, parts)) else np.hstack(parts)
+        else:
+            matrix = checked_matrix(features, self.name)
+        if matrix.shape[1] != self.width:
+            raise ValueError(f"{self.name} must have {self.width} columns, as in training, got shape {matrix.shape}.")
+        if rows is not None and matrix.shape[0] != rows:
+            raise ValueError(
+                f"{self.name} must have one row per entity of that side ({rows}), got shape {matrix.shape}."
+            )
+        with np.errstate(over="ignore"):  # infinite values are refused with a sentence
+            matrix = matrix.astype(dtype, copy=False)
+        largest = float(abs(matrix).max()) if min(matrix.shape) else 0.0
+        if not largest**2 * max(matrix.shape) < float(np.finfo(matrix.dtype).max):
+            raise ValueError(f"{self.name} has values too large for {matrix.dtype}: rescale them.")
+        return prepare_features(matrix, self.normalize, self.fit_intercept)
+
+
+def checked_matrix(features: Any, name: str) -> Any:
+    """Return a finite numeric matrix, sparse (csr) or dense, or refuse it with a sentence."""
+    matrix = features if sp.issparse(features) else np.asarray(features)
+    if matrix.ndim != 2 or matrix.shape[1] == 0:
+        raise ValueError(f"{name} must be a matrix with one row per entity, got shape {matrix.shape}.")
+    if matrix.dtype.kind not in "buif":
+        raise TypeError(f"{name} must hold numbers, got dtype {matrix.dtype}: encode names as columns of 0 and 1.")
+    if sp.issparse(matrix):
+        matrix, _ = as_csr(matrix, np.result_type(matrix.dtype, np.float32), name)
+    if not _is_finite(matrix):
+        raise ValueError(f"{name} has NaN or infinite values: drop or fill them.")
+    return matrix
+
+
+def _is_finite(matrix: Any) -> bool:
+    return bool(np.isfinite(matrix.data if sp.issparse(matrix) else matrix).all())
+
+
+def _shapes(parts: list[Any]) -> str:
+    return ", ".join(str(part.shape) for part in parts)

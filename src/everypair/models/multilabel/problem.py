@@ -1,0 +1,163 @@
+"""LEML's objective for labels Y of rows X, and the options of MultiLabelMF resolved for the data at hand.
+
+    F = Σ_{Ω} r_i l_j c ℓ(y, s) + ½ w Σ_{∉Ω} r_i l_j (ỹ − s)² + ½ λ (‖W‖² + ‖H‖²),      s_ij = x_i W · h_j
+
+r_i weighs rows and l_j labels. With every label known Ω are the positives and every other pair is a negative; with
+missing labels Ω are the known entries and nothing else counts (w = 0). The ridge is λ times the trace norm of
+Z = WHᵀ, which at its best split is ½(‖W‖² + ‖H‖²).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from everypair.data.labels import Labels
+from everypair.data.pairs import Pairs
+from everypair.features.matrix import Features
+from everypair.models.multilabel import defaults
+from everypair.parallel import resolve_threads, single_threaded_blas
+from everypair.problem.all_pairs import EveryPairObjective
+from everypair.problem.embedding import SideInformation
+from everypair.problem.losses import Loss
+from everypair.problem.negatives import Negatives
+from everypair.problem.objective import Objective
+from everypair.problem.ridge import Ridge
+
+Array = NDArray[Any]
+COMPACT_ENTRIES = 2**24
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a negative costs, resolved: the loss itself (``same``) or a square, its weight w and its value ỹ."""
+
+    loss: Loss
+    same: bool
+    weight: float
+    value: float
+
+    @classmethod
+    def resolve(
+        cls,
+        loss: Loss,
+        problem: LabelProblem,
+        only_known: bool,
+        negative_loss: str,
+        weight: Any,
+        value: Any,
+        times: float = 1.0,
+    ) -> Terms:
+        """Replace every ``"auto"`` by what suits these labels; ``times`` multiplies the weight that a square gets.
+
+        ``only_known``: unknown entries do not count, so every negative is a known one and has the loss itself.
+        """
+        share = float(np.clip(problem.share, 1e-9, 1 - 1e-9))
+        automatic = isinstance(weight, str) and isinstance(value, str) and negative_loss == "auto"
+        dense = automatic and loss.name != "squared" and share >= defaults.DENSE_LABELS
+        if only_known or negative_loss == "same" or dense:
+            weight = 1.0 if isinstance(weight, str) else float(weight)
+            value = loss.dislike_target if isinstance(value, str) else float(value)
+            return cls(loss, loss.name != "squared", weight, value)  # of the squared loss the two are the same
+        if isinstance(weight, str):
+            weight = times * defaults.auto_negative_weight(problem.curvature, loss)
+        value = defaults.auto_negative_value(share, weight, loss) if isinstance(value, str) else float(value)
+        return cls(loss, False, float(weight), value)
+
+
+@dataclass(frozen=True)
+class LabelProblem:
+    """Prepared rows X, their labels and weights: everything that does not depend on the ridge."""
+
+    X: Any
+    labels: Labels
+    row_weights: NDArray[np.float64]
+    label_weights: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, X: Any, labels: Labels, sample_weight: Any, label_weight: Any) -> LabelProblem:
+        """Fill in weights of 1."""
+        n, n_labels = labels.shape
+        return cls(
+            X,
+            labels,
+            np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64),
+            np.ones(n_labels) if label_weight is None else np.asarray(label_weight, np.float64),
+        )
+
+    def rows(self, index: Array) -> LabelProblem:
+        """The same problem on some of the rows."""
+        return LabelProblem(self.X[index], self.labels.rows(index), self.row_weights[index], self.label_weights)
+
+    def compact(self) -> LabelProblem:
+        """The same problem in coordinates of the rows' own span, where rows are fewer than features.
+
+        Xᵀ = QR gives XXᵀ = RᵀR: the rows of Rᵀ have the same inner products, so the same scores at the same ridge.
+        """
+        n, d = self.X.shape
+        if n >= d or n * d > COMPACT_ENTRIES:
+            return self
+        dense = self.X.toarray() if sp.issparse(self.X) else self.X
+        with single_threaded_blas():
+            (triangle,) = scipy.linalg.qr(dense.T, mode="r", check_finite=False)
+        return replace(self, X=np.ascontiguousarray(triangle[:n].T))
+
+    def weighted(self) -> tuple[Any, Any]:
+        """√r_i x_i and √r_i y_i: their squares are the weighted ones of a row."""
+        roots = sp.diags_array(np.sqrt(self.row_weights))
+        return roots @ self.X, roots @ self.labels.positives.astype(np.float64)
+
+    @property
+    def share(self) -> float:
+        """π: the weighted share of positives among known entries."""
+        return self._mass(self.labels.positives) / self._known_mass
+
+    @property
+    def curvature(self) -> float:
+        """Mean of π_l(1 − π_l) over positives, π_l the weighted share of rows that have label l."""
+        mass = self.row_weights @ self.labels.positives.astype(np.float64)
+        shares = mass / self.row_weights.sum()
+        return float((self.label_weights * mass) @ (shares * (1 - shares)) / (self.label_weights @ mass))
+
+    @property
+    def known_share(self) -> float:
+        """The weighted share of known entries."""
+        return self._known_mass / (self.row_weights.sum() * self.label_weights.sum())
+
+    @property
+    def _known_mass(self) -> float:
+        if self.labels.known is None:
+            return float(self.row_weights.sum() * self.label_weights.sum())
+        return self._mass(self.labels.known)
+
+    def _mass(self, stored: Any) -> float:
+        ones = sp.csr_array((np.ones(stored.nnz), stored.indices, stored.indptr), shape=stored.shape)
+        return float(self.row_weights @ (ones @ self.label_weights))
+
+    def reg_unit(self, loss: Loss) -> float:
+        """The ridge whose multiples ``reg="auto"`` tries."""
+        return defaults.reg_unit(self.share, float(self.row_weights.sum()), self.known_share, loss)
+
+    def objective(self, terms: Terms, reg: float, rank: int, dtype: Any, n_threads: int | None) -> Objective:
+        """F, at the cost of Ω, or of every pair where negatives have the loss itself."""
+        stored = self.labels.positives if self.labels.known is None else self.labels.known
+        weights = np.repeat(self.row_weights, np.diff(stored.indptr)) * self.label_weights[stored.indices]
+        weights[stored.data == 0] *= -terms.weight  # a known negative is a dislike
+        signed = sp.csr_array((weights, stored.indices, stored.indptr), shape=stored.shape)
+        signed.eliminate_zeros()  # known negatives of weight 0
+        pairs = Pairs.from_matrix(signed, dtype=dtype, name="Y")
+        elsewhere = terms.weight if self.labels.known is None else 0.0
+        negatives = Negatives(
+            self.row_weights, elsewhere * self.label_weights, terms.value, (self.row_weights, self.label_weights)
+        )
+        known = SideInformation(Features(self.X, dtype), reg, own=False)
+        make = EveryPairObjective if terms.same and self.labels.known is None else Objective
+        return make(
+            pairs, terms.loss, negatives, Ridge.checked(reg, 0.0), rank=rank, dtype=dtype,
+            n_threads=resolve_threads(n_threads), known=(known, None),
+        )  # fmt: skip

@@ -1,0 +1,9 @@
+"""Multi-label methods to compare with: one model per label, label compression, and ranking by sampling."""
+
+from everypair.models.multilabel.rivals.bayesian_compressed_sensing import BayesianCompressedSensing
+from everypair.models.multilabel.rivals.binary_relevance import BinaryRelevance
+from everypair.models.multilabel.rivals.cplst import CPLST
+from everypair.models.multilabel.rivals.plst import PLST
+from everypair.models.multilabel.rivals.wsabie import WSABIE
+
+__all__ = ["CPLST", "PLST", "WSABIE", "BayesianCompressedSensing", "BinaryRelevance"]

@@ -1,0 +1,158 @@
+"""What every factor model offers once it has factors: s_ij = u_i · v_j, ranked, compared, filtered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from everypair.check import as_csr
+from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
+from everypair.retrieve import most_similar, top_k
+
+Array = NDArray[Any]
+SCORED_ROWS = 256
+
+
+class FactorModel(BaseEstimator):
+    """Base of models with ``left_factors_`` (m × k), ``right_factors_`` (n × k) and the training ``interactions_``.
+
+    A subclass fits those three and offers ``fold_in_users(rows)``; everything below follows.
+    """
+
+    left_factors_: Array
+    right_factors_: Array
+    interactions_: Any
+    n_threads: int | None = None
+
+    def fold_in_users(self, rows: Any) -> Array:
+        """Factors (c, k) of new users from their interactions (c × n)."""
+        raise NotImplementedError
+
+    def recommend(
+        self,
+        users: ArrayLike | None = None,
+        n: int = 10,
+        exclude_seen: bool = True,
+        allow: Any = None,
+        block: Any = None,
+        *,
+        interactions: Any = None,
+        features: Any = None,
+    ) -> tuple[NDArray[np.int32], Array]:
+        """Return the ``n`` best items of each user and their scores, both of shape (users, n).
+
+        ``users``: positions in the training matrix (all of them by default), or describe users who were not there by
+        ``interactions`` (their rows), by ``features`` (of a model that was fitted with such), or by both.
+        ``exclude_seen`` hides what a user already has, likes and dislikes. ``allow`` and
+        ``block`` are arrays of items for everybody, or sparse masks with a row per user. Equal scores rank by
+        ascending item; where fewer than ``n`` items remain the rest is −1 with score −inf.
+        """
+        left, seen = self._left_rows(users, interactions, features)
+        return top_k(
+            left,
+            self.right_factors_,
+            n,
+            exclude=seen if exclude_seen else None,
+            allow=allow,
+            block=block,
+            n_threads=self.n_threads,
+        )
+
+    def score_users(self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None) -> Array:
+        """Scores of every item for users of the training matrix, or for new ones as in :meth:`recommend`."""
+        left, _ = self._left_rows(users, interactions, features)
+        return dense_scores(left, self.right_factors_, resolve_threads(self.n_threads))
+
+    def score_pairs(self, users: ArrayLike, items: ArrayLike) -> Array:
+        """Scores of the pairs (users[t], items[t])."""
+        check_is_fitted(self)
+        rows = checked_positions(users, len(self.left_factors_), "user")
+        columns = checked_positions(items, len(self.right_factors_), "item")
+        if rows.shape != columns.shape:
+            raise ValueError(f"users and items must have one length, got {rows.size} and {columns.size}.")
+        return np.asarray(np.einsum("ij,ij->i", self.left_factors_[rows], self.right_factors_[columns]))
+
+    def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[np.int32], Array]:
+        """Return the ``n`` items nearest to each of ``items`` by cosine, itself left out, and the cosines."""
+        return self._similar(self._comparable(1), items, n, "item")
+
+    def similar_users(self, users: ArrayLike, n: int = 10) -> tuple[NDArray[np.int32], Array]:
+        """Return the ``n`` users nearest to each of ``users`` by cosine, itself left out, and the cosines."""
+        return self._similar(self._comparable(0), users, n, "user")
+
+    def _comparable(self, side: int) -> Array:
+        """Return the columns of a side's factors that are learnt: what a cosine should compare."""
+        check_is_fitted(self)
+        return self.right_factors_ if side else self.left_factors_
+
+    def _similar(self, factors: Array, entities: ArrayLike, n: int, kind: str) -> tuple[NDArray[np.int32], Array]:
+        rows = checked_positions(entities, len(factors), kind)
+        return most_similar(factors, rows, n, n_threads=self.n_threads)
+
+    def _left_rows(self, users: ArrayLike | None, interactions: Any, features: Any) -> tuple[Array, Any]:
+        """Factors and seen items of known users, or of the new users that are described."""
+        check_is_fitted(self)
+        if interactions is not None or features is not None:
+            if users is not None:
+                raise ValueError("give either users (known ones) or a description of new ones, not both.")
+            return self._described(interactions, features)
+        if users is None:
+            return self.left_factors_, self.interactions_
+        positions = checked_positions(users, len(self.left_factors_), "user")
+        return self.left_factors_[positions], self.interactions_[positions]
+
+    def _described(self, interactions: Any, features: Any) -> tuple[Array, Any]:
+        """Factors and seen items of new users."""
+        if features is not None:
+            raise ValueError(f"{type(self).__name__} was fitted without features: describe new users by interactions.")
+        rows = checked_rows(interactions, self.right_factors_.shape[0], self.right_factors_.dtype)
+        return self.fold_in_users(rows), rows
+
+
+def dense_scores(left: Array, right: Array, n_threads: int) -> Array:
+    """left @ right.T in fixed blocks of rows, the same bits on any number of threads."""
+    out = np.empty((len(left), len(right)), left.dtype)
+
+    def work(chunk: Chunk, worker: int) -> None:
+        np.matmul(left[slice(*chunk)], right.T, out=out[slice(*chunk)])
+
+    run_chunks(work, even_chunks(len(left), SCORED_ROWS), n_threads)
+    return out
+
+
+def checked_positions(values: ArrayLike, size: int, kind: str) -> NDArray[np.int64]:
+    """Return positions as a 1-D array, or refuse what is not one of 0..size − 1."""
+    array = np.atleast_1d(np.asarray(values))
+    if array.size == 0:
+        return np.empty(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise TypeError(
+            f"{kind}s must be integer positions (one or a 1-D array), got dtype {array.dtype} with {array.ndim} "
+            "dimensions; translate other ids with Ids.index."
+        )
+    if array.min() < 0 or array.max() >= size:
+        bad = array[(array < 0) | (array >= size)][0]
+        raise ValueError(
+            f"{kind} {bad} is unknown: the model was fitted on {size} {kind}s (0 to {size - 1}); "
+            f"new ones need their interactions."
+        )
+    return array.astype(np.int64)
+
+
+def checked_rows(interactions: Any, width: int, dtype: Any, what: str = "interactions") -> Any:
+    """Check the rows of new users (c × n): like training data, but rows may all be empty."""
+    rows, _ = as_csr(interactions, dtype, what)
+    if rows.shape[1] != width:
+        raise ValueError(
+            f"{what} must have one column per training item ({width}), got shape {rows.shape}; new entities are rows."
+        )
+    if rows.nnz and not np.isfinite(rows.data).all():
+        raise ValueError(f"{what} has NaN or infinite values.")
+    if np.any(rows.data == 0):
+        raise ValueError(f"{what} stores explicit zeros: call eliminate_zeros() first.")
+    return sp.csr_array(rows)

@@ -1,0 +1,85 @@
+"""A fitted model grows: users and items that come later are appended, known by features, by events, or by both.
+
+Their factors are what :meth:`fold_in_users` and :meth:`fold_in_items` say; nothing that was learnt changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from everypair.check import as_csr
+from everypair.models.recommend.factorization import FactorizationModel
+from everypair.problem.negatives import Negatives
+from everypair.problem.objective import LEFT, RIGHT
+
+Array = NDArray[Any]
+
+
+class GrowingModel(FactorizationModel):
+    """A factorization model with ``add_users`` and ``add_items``.
+
+    >>> from everypair import OneClassMF
+    >>> blocks = np.kron(np.eye(2), np.ones((6, 5)))
+    >>> groups = np.repeat(np.eye(2), 5, axis=0)
+    >>> model = OneClassMF(rank=2, random_state=0).fit(blocks, right_features=groups)
+    >>> model.add_items(features=[[0, 1]])  # a new item of the second group
+    array([10])
+    >>> items, scores = model.recommend([11], n=1)
+    >>> int(items[0, 0])
+    10
+    """
+
+    def add_users(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
+        """Append users (``interactions``: their rows c × n, ``features``: c × d) and return their positions."""
+        check_is_fitted(self)
+        self._check_events(interactions)
+        return self._append(LEFT, self.fold_in_users(interactions, features=features), interactions)
+
+    def add_items(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
+        """Append items (``interactions``: their columns m × c, ``features``: c × d) and return their positions."""
+        check_is_fitted(self)
+        self._check_events(interactions)
+        return self._append(RIGHT, self.fold_in_items(interactions, features=features), interactions)
+
+    def _check_events(self, interactions: Any) -> None:
+        if interactions is not None and self.targets_ is not None:
+            raise ValueError(
+                "this model was fitted with explicit targets, and events to be added have none: add the entities by "
+                "features, or fit again."
+            )
+
+    def _append(self, side: int, new: Array, interactions: Any) -> NDArray[np.int64]:
+        before = self.interactions_.shape[side]
+        if interactions is not None:
+            events, _ = as_csr(interactions, self.interactions_.dtype, "interactions")
+        else:
+            shape = (len(new), self.interactions_.shape[1]) if side == LEFT else (self.interactions_.shape[0], len(new))
+            events = sp.csr_array(shape, dtype=self.interactions_.dtype)
+        stack = sp.vstack if side == LEFT else sp.hstack
+        self.interactions_ = sp.csr_array(stack([self.interactions_, events], format="csr"))
+        counts = np.asarray((events > 0).sum(axis=1 - side)).ravel()
+        self.negatives_ = _grown(self.negatives_, side, counts)
+        if side == LEFT:
+            self.left_factors_ = np.concatenate([self.left_factors_, new])
+        else:
+            self.right_factors_ = np.concatenate([self.right_factors_, new])
+        return np.arange(before, before + len(new))
+
+
+def _grown(negatives: Negatives, side: int, counts: ArrayLike) -> Negatives:
+    """Weights and values with those of new entities of a side: by the scheme, and the mean row of a low-rank ỹ."""
+    counts = np.asarray(counts)
+    value = negatives.value
+    if isinstance(value, tuple):
+        mean = np.repeat(value[side].mean(axis=0, keepdims=True), len(counts), axis=0)
+        longer = np.concatenate([value[side], mean])
+        value = (longer, value[RIGHT]) if side == LEFT else (value[LEFT], longer)
+    if side == LEFT:
+        return replace(negatives, left=np.concatenate([negatives.left, negatives.left_weights(counts)]), value=value)
+    return replace(negatives, right=np.concatenate([negatives.right, negatives.right_weights(counts)]), value=value)

@@ -1,0 +1,207 @@
+"""OneClassMF: matrix factorization over every pair, the observed ones and all the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+from everypair import check
+from everypair.data.pairs import Pairs
+from everypair.models.recommend.defaults import auto_negative_weight, auto_reg
+from everypair.models.recommend.factorization import check_rank, make_validator, random_start
+from everypair.models.recommend.growth import GrowingModel
+from everypair.models.recommend.side_information import SideOptions, known_sides
+from everypair.parallel import resolve_threads
+from everypair.problem.all_pairs import EveryPairObjective
+from everypair.problem.losses import Loss, get_loss
+from everypair.problem.negatives import Negatives, Scheme, Value, check_scheme, resolve_value
+from everypair.problem.objective import Objective
+from everypair.problem.ridge import Ridge
+from everypair.solvers.choose import BLOCK_METHODS, check_solver, solver_maker
+from everypair.solvers.loop import Callback, StopRules, checked_callbacks
+
+
+class OneClassMF(GrowingModel):
+    """Factorize a matrix of positives so that every pair counts: F = Σ_Ω c ℓ(y, s) + ½ Σ_{∉Ω} p_i q_j (ỹ − s)² + ridge.
+
+    Parameters
+    ----------
+    rank : number of factors k.
+    loss : on stored pairs: ``"logistic"``, ``"squared"``, ``"squared_hinge"`` or a
+        :class:`~everypair.problem.losses.Loss`.
+    negative_weight : mean weight p_i q_j of a pair that is not stored; ``"auto"`` is a multiple of the density.
+    negative_scheme : shape of those weights: ``"constant"``, ``"left-count"``, ``"right-rarity"``,
+        ``("popularity", β)`` or arrays ``(p, q)``.
+    negative_value : the score ỹ they are pulled to: a number, matrices ``(Ũ, Ṽ)`` with ỹ = Ũ Ṽᵀ, or ``"auto"``: −1,
+        and 0 for the squared loss.
+    negative_loss : ``"squared"``, or ``"same"`` for the loss itself on every pair, Σ_{∉Ω} p_i q_j ℓ(ỹ, s): O(mnk) a
+        sweep, for small data and comparison.
+    reg, reg_exponent : ridge λ (or a (left, right) pair, or ``"auto"``: by the number of entities) and the power ν of a
+        row's total weight that scales it, or ``"count"`` for λ·max(1, |Ω_i⁺|).
+    biases : learn a bias for every user and every item.
+    own_vectors, feature_reg : where a side has features X its factors are T + XW: whether every entity has an own
+        vector t_i besides (otherwise XW alone), and the ridge λ_f of W (``"auto"``: by the size of X and the ridge of
+        own vectors). These and the next four take one value or a (left, right) pair.
+    normalize, fit_intercept : scale every row of the features to length 1, then append a constant 1.
+    graph_reg, normalize_graph : weight λ_g of ½ λ_g tr(UᵀLU) where a side has a graph, and whether L is normalised by
+        the nodes' degrees.
+    solver : ``"auto"`` is ``"newton"``, and trust-region Newton (``"tron"``) for a side with features or a graph;
+        ``"tron"``, ``"newton-linesearch"`` and ``"gradient"`` move all parameters of a side together; ``"block"``,
+        ``"als"``, ``"cd"``, ``"sg-reform"``, ``"sg-bsearch"`` and ``"sg-dense"`` are there to be compared (see
+        :mod:`everypair.solvers.choose`).
+    max_iter, tol, patience, time_limit : stop after so many sweeps, at a relative decrease of the objective below
+        ``tol``, after ``patience`` sweeps without a better validation nDCG@10, or after so many seconds of training.
+    cg_steps : conjugate-gradient steps of a row in each half-sweep of ``"newton"``.
+    random_state : seed of the start; the same seed gives the same bits on any number of threads.
+    n_threads : threads to use, all cores by default.
+    dtype : ``"float32"`` or ``"float64"``.
+    verbose : show progress.
+
+    Attributes
+    ----------
+    left_factors_, right_factors_ : U (m × k) and V (n × k); with ``biases`` two more columns each, [W, b, 1] and
+        [H, 1, b̄].
+    history_ : one dict per sweep: ``"objective"``, cumulative ``"seconds"`` and validation metrics.
+    objective_, status_ : the last objective and a sentence on why training stopped.
+    left_feature_weights_, right_feature_weights_ : W (d × k) of a side with features, else ``None``.
+    negative_weight_, reg_, feature_reg_ : the mean negative weight and the (left, right) ridges that were used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> blocks = np.kron(np.eye(2), np.ones((6, 5)))  # two groups of users, two of items
+    >>> blocks[0, 0] = 0                              # one event was not observed
+    >>> model = OneClassMF(rank=2, random_state=0).fit(blocks)
+    >>> items, scores = model.recommend([0], n=1)
+    >>> int(items[0, 0])
+    0
+    """
+
+    def __init__(
+        self,
+        rank: int = 64,
+        loss: str | Loss = "logistic",
+        negative_weight: float | str = "auto",
+        negative_scheme: Scheme = "constant",
+        negative_value: Value | str = "auto",
+        negative_loss: str = "squared",
+        reg: float | tuple[float, float] | str = "auto",
+        reg_exponent: float | str = 0.75,
+        biases: bool = False,
+        own_vectors: bool | tuple[bool, bool] = True,
+        feature_reg: float | str | tuple[float | str, float | str] = "auto",
+        normalize: bool | tuple[bool, bool] = False,
+        fit_intercept: bool | tuple[bool, bool] = False,
+        graph_reg: float | tuple[float, float] = 0.1,
+        normalize_graph: bool | tuple[bool, bool] = False,
+        solver: str = "auto",
+        max_iter: int = 16,
+        tol: float = 1e-4,
+        cg_steps: int = 2,
+        patience: int | None = None,
+        time_limit: float | None = None,
+        random_state: Any = None,
+        n_threads: int | None = None,
+        dtype: str = "float32",
+        verbose: bool = False,
+    ) -> None:
+        self.rank = rank
+        self.loss = loss
+        self.negative_weight = negative_weight
+        self.negative_scheme = negative_scheme
+        self.negative_value = negative_value
+        self.negative_loss = negative_loss
+        self.reg = reg
+        self.reg_exponent = reg_exponent
+        self.biases = biases
+        self.own_vectors = own_vectors
+        self.feature_reg = feature_reg
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.graph_reg = graph_reg
+        self.normalize_graph = normalize_graph
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.cg_steps = cg_steps
+        self.patience = patience
+        self.time_limit = time_limit
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.dtype = dtype
+        self.verbose = verbose
+
+    def fit(
+        self,
+        interactions: Any,
+        left_features: Any = None,
+        right_features: Any = None,
+        left_graph: Any = None,
+        right_graph: Any = None,
+        *,
+        targets: Any = None,
+        validation: Any = None,
+        callbacks: Iterable[Callback] = (),
+    ) -> Self:
+        """Learn both sides' factors from a matrix of interactions (users × items).
+
+        A positive stored value is the weight of a positive, a negative value −w a dislike of weight w; ``targets`` (of
+        the same pattern) overrides their targets. ``left_features`` and ``right_features`` have a row per user or item,
+        sparse or dense, or are dicts of named groups of such matrices. ``left_graph`` and ``right_graph`` are square
+        matrices of similarities ≥ 0 (see :func:`everypair.features.knn_graph`). ``validation``, held-out positives of
+        the same users, is measured after each sweep and stops the training if ``patience`` is set. A callback gets a
+        :class:`~everypair.solvers.loop.Sweep` and stops the training by returning ``True``. Ctrl-C keeps what was
+        learnt.
+        """
+        rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
+        rank = check.integer("rank", self.rank)
+        cg_steps = check.integer("cg_steps", self.cg_steps)
+        threads = resolve_threads(self.n_threads)
+        dtype = check.float_dtype(self.dtype)
+        random = check.generator(self.random_state)
+        callbacks = checked_callbacks(callbacks)
+        check_scheme(self.negative_scheme)
+        loss = get_loss(self.loss)
+        options = SideOptions.both(self)
+        side_information = (left_features, right_features, left_graph, right_graph)
+        every = check_negative_loss(self.negative_loss, self.solver)
+        check_solver(self.solver, loss, every or any(part is not None for part in side_information))
+        value = resolve_value(self.negative_value, loss)
+        pairs = Pairs.from_matrix(interactions, targets, dtype)
+        check_rank(rank, pairs)
+        weight = auto_negative_weight(self.negative_weight, pairs, loss)
+        negatives = Negatives.from_scheme(pairs, weight, self.negative_scheme, value)
+        ridge = Ridge.checked(auto_reg(self.reg, pairs, loss), self.reg_exponent)
+        training = pairs.to_csr()
+        validate = make_validator(training, validation, self.patience, threads)
+        known, maps = known_sides(options, pairs, negatives, ridge, *side_information, dtype)
+        objective = (EveryPairObjective if every else Objective)(
+            pairs, loss, negatives, ridge, rank=rank, biases=self.biases, dtype=dtype, n_threads=threads, known=known
+        )
+        start = random_start(objective, rank, random)
+        self._train(
+            objective,
+            solver_maker(self.solver, start.left.shape[1], cg_steps, int(random.integers(2**31)), threads),
+            start,
+            rules,
+            validate,
+            callbacks,
+            self.verbose,
+        )
+        self.interactions_, self.targets_ = training, pairs.targets
+        self.loss_, self.negatives_, self.ridge_ = loss, negatives, ridge
+        self.rank_, self.biases_ = rank, bool(self.biases)
+        self.negative_weight_, self.reg_ = weight, ridge.reg
+        self.feature_maps_, self.every_pair_ = maps, every
+        return self
+
+
+def check_negative_loss(name: str, solver: str) -> bool:
+    """Whether pairs that are not stored have the loss itself instead of a square."""
+    if name not in ("squared", "same"):
+        raise ValueError(f'negative_loss must be "squared" or "same", got {name!r}.')
+    if name == "same" and solver not in ("auto", *BLOCK_METHODS):
+        raise ValueError(
+            f'negative_loss="same" needs solver="auto" or one of {", ".join(map(repr, BLOCK_METHODS))}, not {solver!r}.'
+        )
+    return name == "same"

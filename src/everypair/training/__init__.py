@@ -1,0 +1,1 @@
+"""Training as every estimator does it: start, warm-up of kernels, validation, progress."""

@@ -1,0 +1,220 @@
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, f1_score
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from everypair.data.labels import Labels
+from everypair.models.multilabel.base import MultiLabelClassifier, best_threshold
+
+
+class Regression(MultiLabelClassifier):
+    """The smallest honest subclass: ridge regression on known entries counted as they are."""
+
+    def __init__(self, reg=1.0, unlabeled="negative", normalize=False, fit_intercept=True, threshold="auto",
+                 n_threads=None, random_state=None):  # fmt: skip
+        self.reg = reg
+        self.unlabeled = unlabeled
+        self.normalize = normalize
+        self.fit_intercept = fit_intercept
+        self.threshold = threshold
+        self.n_threads = n_threads
+        self.random_state = random_state
+
+    def _fit(self, X, labels, sample_weight, random):
+        self.seen_ = X, labels, sample_weight
+        self.noise_ = random.standard_normal()
+        dense = X.toarray() if sp.issparse(X) else X
+        c = np.ones(len(dense)) if sample_weight is None else sample_weight
+        gram = (dense.T * c) @ dense + self.reg * np.eye(dense.shape[1])
+        self.weights_ = np.linalg.solve(gram, dense.T @ (c[:, None] * labels.positives.toarray())).astype(X.dtype)
+
+    def _scores(self, X):
+        return X @ self.weights_
+
+
+def problem(n=600, d=8, labels=5, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n, d))
+    Y = (X @ random.standard_normal((d, labels)) + 0.5 * random.standard_normal((n, labels)) > 2).astype(int)
+    return X, Y
+
+
+X, Y = problem()
+
+
+def test_a_subclass_gets_prepared_features_labels_and_weights():
+    weights = np.arange(600) % 3
+    model = Regression(normalize=True, threshold=0.5).fit(X, sp.csr_array(Y), sample_weight=weights)
+    features, labels, given = model.seen_
+    kept = weights > 0
+    assert features.shape == (400, 9)
+    np.testing.assert_allclose(features[:, :-1], X[kept] / np.linalg.norm(X[kept], axis=1, keepdims=True))
+    np.testing.assert_array_equal(features[:, -1], 1)
+    np.testing.assert_array_equal(labels.positives.toarray(), Y[kept])
+    np.testing.assert_array_equal(given, weights[kept])
+    assert (model.n_features_in_, model.n_labels_) == (8, 5)
+    np.testing.assert_array_equal(model.classes_, range(5))
+
+
+def test_sparse_features_stay_sparse_and_precision_is_kept():
+    model = Regression().fit(sp.csr_matrix(X.astype(np.float32)), Y)
+    features = model.seen_[0]
+    assert isinstance(features, sp.csr_array)
+    assert features.dtype == np.float32
+    assert model.predict_scores(X.astype(np.float32)).dtype == np.float32
+
+
+def test_scores_top_labels_and_labels_agree_on_any_number_of_threads():
+    one, two = Regression(n_threads=1).fit(X, Y), Regression(n_threads=2).fit(X, Y)
+    scores = one.predict_scores(X)
+    np.testing.assert_array_equal(scores, two.decision_function(X))
+    labels, best = one.predict_topk(X, k=3)
+    np.testing.assert_array_equal(labels, np.argsort(-scores, axis=1, kind="stable")[:, :3])
+    np.testing.assert_array_equal(best, np.take_along_axis(scores, labels.astype(int), axis=1))
+    np.testing.assert_array_equal(two.predict_topk(X, k=3)[0], labels)
+    np.testing.assert_array_equal(one.predict(X), scores > one.threshold_)
+
+
+def test_more_top_labels_than_labels_are_padded():
+    labels, scores = Regression().fit(X, Y).predict_topk(X[:2], k=7)
+    assert (labels[:, 5:] == -1).all()
+    assert np.isneginf(scores[:, 5:]).all()
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.float64])
+def test_predictions_have_the_form_and_dtype_of_the_training_labels(dtype):
+    dense = Regression().fit(X, Y.astype(dtype)).predict(X)
+    sparse = Regression().fit(X, sp.csc_array(Y.astype(dtype))).predict(X)
+    assert isinstance(dense, np.ndarray)
+    assert isinstance(sparse, sp.csr_array)
+    assert dense.dtype == sparse.dtype == dtype
+    np.testing.assert_array_equal(dense, sparse.toarray())
+
+
+def test_score_is_subset_accuracy():
+    model = Regression().fit(X, Y)
+    assert model.score(X, Y) == accuracy_score(Y, model.predict(X)) == np.mean((model.predict(X) == Y).all(axis=1))
+
+
+def test_the_learnt_threshold_beats_the_natural_one_on_new_rows():
+    features, truth = problem(2000, seed=3)
+    train, test = slice(0, 1000), slice(1000, 2000)
+    learnt = Regression().fit(features[train], truth[train])
+    natural = Regression(threshold=0.5).fit(features[train], truth[train])
+    assert natural.threshold_ == 0.5
+    f1 = [f1_score(truth[test], m.predict(features[test]), average="micro") for m in (learnt, natural)]
+    assert f1[0] > f1[1] + 0.02
+
+
+def test_the_threshold_changes_nothing_else_and_is_the_same_at_every_fit():
+    models = [Regression(random_state=5).fit(X, Y) for _ in range(2)]
+    fixed = Regression(random_state=5, threshold=0.2).fit(X, Y)
+    assert models[0].threshold_ == models[1].threshold_ != 0.5
+    np.testing.assert_array_equal(models[0].weights_, fixed.weights_)
+    assert models[0].noise_ == fixed.noise_
+    assert models[0].seen_[0].shape[0] == len(X)  # the model that stays has seen all rows
+
+
+def test_few_rows_take_the_natural_threshold():
+    assert Regression().fit(X[:49], Y[:49]).threshold_ == 0.5
+    assert Regression().fit(X[:50], Y[:50]).threshold_ != 0.5
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_best_threshold_is_the_best_of_all(missing, weighted):
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        scores = random.integers(0, 12, (6, 5)) / 10  # with ties
+        truth = random.random((6, 5)) < scores / 2
+        truth[0, 0] = True
+        known = random.random((6, 5)) < 0.6 if missing else np.ones((6, 5), bool)
+        known[0, 0] = True
+        weights = random.integers(1, 4, 6).astype(float) if weighted else np.ones(6)
+        labels = Labels.from_y(truth, "missing", known)
+
+        def f1(cut, scores=scores, known=known, truth=truth, weights=weights):
+            predicted, present = (weights @ (known & (scores > cut))).sum(), (weights @ (known & truth)).sum()
+            return 2 * (weights @ (known & truth & (scores > cut))).sum() / (predicted + present)
+
+        best = max(f1(cut) for cut in np.arange(-0.05, 1.3, 0.1))
+        assert f1(best_threshold(scores, labels, weights if weighted else None)) == pytest.approx(best)
+
+
+def test_missing_labels_reach_the_subclass():
+    mask = np.random.default_rng(1).random(Y.shape) < 0.5
+    model = Regression(unlabeled="missing").fit(X, Y, mask=mask)
+    assert model.seen_[1].known.nnz == mask.sum()
+
+
+def test_in_a_pipeline_with_a_grid_search_and_data_frames():
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(8)])
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), Regression(n_threads=1)),
+        {"regression__reg": [0.1, 1e4]},
+        scoring="f1_micro",
+        cv=KFold(2),
+    ).fit(frame, pd.DataFrame(Y))
+    assert search.best_params_ == {"regression__reg": 0.1}
+    model = Regression().fit(frame, Y, sample_weight=pd.Series(np.ones(len(X))))
+    np.testing.assert_array_equal(model.feature_names_in_, frame.columns)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[frame.columns[::-1]])
+
+
+def test_a_clone_is_not_fitted():
+    with pytest.raises(NotFittedError):
+        clone(Regression().fit(X, Y)).predict(X)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"X": np.where(X > 2, np.nan, X)}, "contains NaN"),
+        ({"X": X[:10]}, "10 rows of X and 600 of Y"),
+        ({"y": None}, "requires y"),
+        ({"y": Y - 1}, "negative values"),
+        ({"y": 2 * Y}, "zeros and ones"),
+        ({"y": 0 * Y}, "no known positive"),
+        ({"y": Y[:, 0]}, "2-D"),
+        ({"mask": Y > 0}, 'needs unlabeled="missing"'),
+        ({"sample_weight": np.ones(3)}, "one weight per row"),
+        ({"sample_weight": -np.ones(600)}, "not negative"),
+        ({"sample_weight": np.zeros(600)}, "zero for every row"),
+        ({"sample_weight": 1.0 * (Y.sum(axis=1) == 0)}, "nothing to learn"),
+    ],
+)
+def test_bad_input_gets_a_sentence(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Regression().fit(**({"X": X, "y": Y} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"threshold": "best"}, "threshold must be"),
+        ({"threshold": np.nan}, "threshold must be"),
+        ({"normalize": "yes"}, "normalize must be"),
+        ({"fit_intercept": None}, "fit_intercept must be"),
+        ({"unlabeled": "no"}, "unlabeled must be"),
+        ({"n_threads": 0}, "n_threads must be"),
+        ({"random_state": -1}, "random_state must be"),
+    ],
+)
+def test_bad_parameters_get_a_sentence(parameters, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Regression(**parameters).fit(X, Y)
+
+
+def test_another_width_at_predict_time_gets_a_sentence():
+    model = Regression().fit(X, Y)
+    with pytest.raises(ValueError, match="X has 3 features, but Regression is expecting 8"):
+        model.predict_topk(X[:, :3])
+    with pytest.raises(ValueError, match="k must be an integer"):
+        model.predict_topk(X, k=0)

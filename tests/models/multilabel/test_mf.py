@@ -1,0 +1,487 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.datasets import make_multilabel_classification
+from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from everypair.metrics.multilabel import multilabel_metrics
+from everypair.models.multilabel import defaults
+from everypair.models.multilabel.mf import CLOSED_FORM, MultiLabelMF
+from everypair.models.multilabel.rivals import BinaryRelevance
+from everypair.problem.losses import get_loss
+from everypair.solvers.loop import Status
+
+LOSSES = ["squared", "logistic", "squared_hinge"]
+
+
+def problem(n=120, d=10, labels=7, seed=0, shift=1.5):
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n, d))
+    Z = random.standard_normal((d, 3)) @ random.standard_normal((3, labels))
+    Y = (X @ Z / 2 + 0.5 * random.standard_normal((n, labels)) > shift).astype(int)
+    return X, Y
+
+
+X, Y = problem()
+MASK = np.random.default_rng(9).random(Y.shape) < 0.6
+UNKNOWN = np.where(MASK, Y, np.nan)
+
+
+def exact(**parameters):
+    """A model without scaling or threshold, in double precision, trained until nothing moves."""
+    plain = {"rank": 3, "reg": 0.5, "normalize": False, "threshold": 0.0, "max_iter": 100, "tol": 1e-13}
+    plain |= {"dtype": "float64", "n_threads": 1, "random_state": 0}
+    return MultiLabelMF(**plain | parameters)
+
+
+def brute_force(model, weights=None, label_weight=None, known=None, features=X):
+    """F of the docstring over all n·L entries, plain numpy."""
+    rows = np.hstack([features, np.ones((len(features), 1))]) if model.fit_intercept else features
+    scores = rows @ model.feature_weights_ @ model.label_factors_.T
+    loss = get_loss(model.loss)
+    entries = np.outer(
+        np.ones(len(X)) if weights is None else weights, np.ones(Y.shape[1]) if label_weight is None else label_weight
+    )
+    positive = loss.value(1.0, scores)
+    if model.negative_loss_ == "same":
+        negative = model.negative_weight_ * loss.value(loss.dislike_target, scores)
+    else:
+        negative = 0.5 * model.negative_weight_ * (model.negative_value_ - scores) ** 2
+    total = np.where(Y == 1, positive, negative) * entries
+    if known is not None:
+        total = total[known]
+    norms = np.sum(model.feature_weights_**2) + np.sum(model.label_factors_**2)
+    return total.sum() + 0.5 * model.reg_ * norms
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("negative_loss", ["squared", "same"])
+def test_the_objective_is_what_the_docstring_says(loss, negative_loss):
+    random = np.random.default_rng(1)
+    weights, label_weight = random.random(len(X)) + 0.5, random.random(Y.shape[1]) + 0.5
+    model = exact(loss=loss, negative_loss=negative_loss, label_weight=label_weight, max_iter=3)
+    model.fit(X, Y, sample_weight=weights)
+    assert model.objective_ == pytest.approx(brute_force(model, weights, label_weight), rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_with_missing_labels_only_known_entries_count(loss):
+    model = exact(loss=loss, unlabeled="missing", negative_weight=0.7, max_iter=3).fit(X, Y, mask=MASK)
+    assert model.negative_loss_ == "same"
+    assert model.objective_ == pytest.approx(brute_force(model, known=MASK), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("loss", "options"),
+    [("squared", {}), ("logistic", {"negative_loss": "squared"}), ("logistic", {"unlabeled": "missing"})],
+)
+def test_training_ends_where_an_independent_minimiser_ends(loss, options):
+    """With the ridge the factored problem's minimum is that of a convex one, so it does not depend on the start."""
+    model = exact(loss=loss, rank=7, reg=2.0, **options).fit(X, UNKNOWN if options.get("unlabeled") else Y)
+    rows, rank = np.hstack([X, np.ones((len(X), 1))]), 7
+    known = MASK if options.get("unlabeled") else np.ones(Y.shape, bool)
+    function = get_loss(loss)
+
+    def terms(scores):
+        same = model.negative_loss_ == "same"
+        w, z = model.negative_weight_, model.negative_value_
+        value = np.where(
+            Y == 1, function.value(1.0, scores),
+            w * function.value(z, scores) if same else 0.5 * w * (scores - z) ** 2,
+        )  # fmt: skip
+        slope = np.where(
+            Y == 1, function.slope(1.0, scores), w * function.slope(z, scores) if same else w * (scores - z)
+        )
+        return (value * known).sum(), slope * known
+
+    def value_and_gradient(theta):
+        W, H = theta[: 11 * rank].reshape(11, rank), theta[11 * rank :].reshape(7, rank)
+        value, slope = terms(rows @ W @ H.T)
+        gradient = np.concatenate([(rows.T @ slope @ H + 2 * W).ravel(), (slope.T @ rows @ W + 2 * H).ravel()])
+        return value + theta @ theta, gradient
+
+    start = 0.3 * np.random.default_rng(5).standard_normal(18 * rank)
+    peer = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B",
+                    options={"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9})  # fmt: skip
+    assert model.objective_ == pytest.approx(peer.fun, rel=1e-6)
+
+
+def test_rows_and_labels_of_a_toy_with_a_known_answer():
+    """Three kinds of rows, each with two labels of its own."""
+    kinds = np.repeat(np.eye(3), 20, axis=0)
+    truth = np.repeat(np.eye(6, dtype=int)[:3] + np.eye(6, dtype=int)[3:], 20, axis=0)
+    for loss in LOSSES:
+        model = MultiLabelMF(loss=loss, threshold=0.5 if loss == "squared" else 0.0, random_state=0).fit(kinds, truth)
+        np.testing.assert_array_equal(model.predict(kinds), truth)
+        np.testing.assert_array_equal(np.sort(model.predict_topk(np.eye(3), k=2)[0]), [[0, 3], [1, 4], [2, 5]])
+    sparse = MultiLabelMF(random_state=0).fit(sp.csr_array(kinds), sp.csr_array(truth))
+    np.testing.assert_array_equal(sparse.predict(sp.csr_array(kinds)).toarray(), truth)
+    assert sparse.rank_ == 4  # three features and the constant
+    assert model.score(kinds, truth) == 1
+
+
+def test_labels_missing_in_three_ways_give_the_same_model():
+    stored = sp.csr_array((Y[MASK], np.nonzero(MASK)), shape=Y.shape)  # explicit zeros are known negatives
+    models = [
+        MultiLabelMF(unlabeled="missing", reg=1.0, max_iter=3, random_state=0).fit(X, UNKNOWN),
+        MultiLabelMF(unlabeled="missing", reg=1.0, max_iter=3, random_state=0).fit(X, stored),
+        MultiLabelMF(unlabeled="missing", reg=1.0, max_iter=3, random_state=0).fit(X, Y, mask=MASK),
+    ]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.feature_weights_, models[0].feature_weights_)
+        assert model.threshold_ == models[0].threshold_
+    negative = MultiLabelMF(reg=1.0, random_state=0).fit(X, np.nan_to_num(UNKNOWN))
+    assert not np.allclose(negative.predict_scores(X), models[0].predict_scores(X), atol=0.1)
+
+
+def test_missing_but_none_missing_is_the_loss_on_every_pair():
+    model = exact(unlabeled="missing").fit(X, Y)
+    same = exact(negative_loss="same").fit(X, Y)
+    np.testing.assert_allclose(model.predict_scores(X), same.predict_scores(X), atol=1e-6)
+    assert model.negative_loss_ == "same"
+
+
+@pytest.mark.parametrize("unlabeled", ["negative", "missing"])
+def test_a_row_of_weight_2_is_that_row_twice(unlabeled):
+    weights = np.random.default_rng(3).integers(1, 4, len(X))
+    labels = UNKNOWN if unlabeled == "missing" else Y
+    model = exact(unlabeled=unlabeled).fit(X, labels, sample_weight=weights)
+    repeated = exact(unlabeled=unlabeled).fit(np.repeat(X, weights, axis=0), np.repeat(labels, weights, axis=0))
+    assert model.negative_weight_ == pytest.approx(repeated.negative_weight_)
+    assert model.objective_ == pytest.approx(repeated.objective_, rel=1e-8)
+    np.testing.assert_allclose(model.predict_scores(X), repeated.predict_scores(X), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"loss": "squared", "reg": 1.0}, {"unlabeled": "missing", "reg": 1.0}, {"kernel": "rbf", "reg": 1.0}],
+)
+def test_the_same_bits_on_any_number_of_threads(options):
+    features, labels = problem(520, seed=4)
+    labels = (
+        np.where(np.random.default_rng(0).random(labels.shape) < 0.7, labels, np.nan)
+        if "unlabeled" in options
+        else labels
+    )
+    models = [
+        MultiLabelMF(n_threads=threads, random_state=3, max_iter=2, n_landmarks=40, **options).fit(features, labels)
+        for threads in (1, 3)
+    ]
+    np.testing.assert_array_equal(models[0].feature_weights_, models[1].feature_weights_)
+    np.testing.assert_array_equal(models[0].predict_scores(features), models[1].predict_scores(features))
+    assert models[0].threshold_ == models[1].threshold_
+
+
+@pytest.mark.parametrize("features", [X, X[:8]], ids=["more rows than features", "fewer"])
+def test_a_linear_kernel_over_all_rows_is_no_kernel(features):
+    labels = Y[: len(features)]
+    plain = exact(rank=7, reg=2.0, fit_intercept=False).fit(features, labels)
+    kernel = exact(rank=7, reg=2.0, fit_intercept=False, kernel="linear").fit(features, labels)
+    assert len(kernel.feature_weights_) == len(features)
+    assert kernel.objective_ == pytest.approx(plain.objective_, rel=1e-5)
+    np.testing.assert_allclose(kernel.predict_scores(X), plain.predict_scores(X), atol=0.02)
+
+
+def test_an_rbf_kernel_learns_what_no_line_can():
+    random = np.random.default_rng(0)
+    points = random.uniform(-1, 1, (400, 2))
+    rings = np.stack([np.hypot(*points.T) < 0.6, np.hypot(*points.T) >= 0.6], axis=1).astype(int)
+    options = {"normalize": False, "random_state": 0}
+    line = MultiLabelMF(**options).fit(points[:300], rings[:300])
+    curve = MultiLabelMF(kernel="rbf", gamma=1.0, n_landmarks=60, **options).fit(points[:300], rings[:300])
+    assert curve.feature_weights_.shape == (61, 2)
+    exact_match = [np.mean(m.predict(points[300:])[:, 0] == rings[300:, 0]) for m in (line, curve)]
+    assert exact_match[0] < 0.75
+    assert exact_match[1] > 0.9
+    own = MultiLabelMF(
+        kernel=lambda rows, c: np.exp(-((rows[:, None] - c[None]) ** 2).sum(2)), n_landmarks=60, **options
+    )
+    assert np.mean(own.fit(points[:300], rings[:300]).predict(points[300:])[:, 0] == rings[300:, 0]) > 0.9
+
+
+def test_the_closed_form_is_the_limit_of_training_without_ridge():
+    options = {"loss": "squared", "fit_intercept": False}
+    svd = exact(solver="svd", reg="auto", **options).fit(X, Y)
+    trained = exact(reg=1e-9, **options).fit(X, Y)
+    assert svd.objective_ == pytest.approx(brute_force(svd), rel=1e-9)
+    assert trained.objective_ == pytest.approx(svd.objective_, rel=1e-6)
+    np.testing.assert_allclose(trained.predict_scores(X), svd.predict_scores(X), atol=1e-3)
+    assert (svd.status_, svd.reg_, svd.n_iter_) == (CLOSED_FORM, 0.0, 1)
+    weights = np.random.default_rng(3).integers(1, 4, len(X))
+    weighted = exact(solver="svd", reg=0, **options).fit(X, Y, sample_weight=weights)
+    repeated = exact(solver="svd", reg=0, **options).fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights, axis=0))
+    np.testing.assert_allclose(weighted.predict_scores(X), repeated.predict_scores(X), atol=1e-8)
+    assert weighted.objective_ == pytest.approx(repeated.objective_)
+
+
+def test_other_solvers_reach_the_same_objective():
+    reference = exact(rank=7, reg=2.0).fit(X, Y).objective_
+    for solver in ("newton-linesearch", "gradient"):
+        assert exact(rank=7, reg=2.0, solver=solver, max_iter=200).fit(X, Y).objective_ == pytest.approx(
+            reference, rel=1e-4
+        )
+
+
+def test_full_rank_and_the_loss_on_every_pair_rank_labels_as_binary_relevance_does():
+    features, labels = problem(600, shift=0.5, seed=2)
+    ours = MultiLabelMF(negative_loss="same", reg=0.3, threshold=0.0, random_state=0).fit(features[:400], labels[:400])
+    peer = BinaryRelevance(reg=0.1, threshold=0.0).fit(features[:400], labels[:400])
+    quality = [multilabel_metrics(m.predict_scores(features[400:]), labels[400:])["auc"] for m in (ours, peer)]
+    assert quality[0] > quality[1] - 0.01
+
+
+def test_probabilities_are_of_the_right_size():
+    """The square that replaces a negative's loss leaves the mean probability near the share of positives."""
+    features, labels = problem(1500, shift=3, seed=6)
+    plain = {"reg": 2.0, "threshold": 0.0, "negative_loss": "squared", "random_state": 0}
+    model = MultiLabelMF(**plain).fit(features[:1000], labels[:1000])
+    probability = model.predict_proba(features[1000:])
+    np.testing.assert_allclose(probability, expit(model.predict_scores(features[1000:])))
+    share = labels[1000:].mean()
+    assert share < 0.1
+    assert share / 1.5 < probability.mean() < 1.5 * share
+    arbitrary = MultiLabelMF(negative_weight=1 / 16, negative_value=-1, **plain).fit(features[:1000], labels[:1000])
+    assert arbitrary.predict_proba(features[1000:]).mean() > 2 * share
+    for loss in ("squared", "squared_hinge"):
+        assert not hasattr(MultiLabelMF(loss=loss), "predict_proba")
+
+
+def test_what_auto_stands_for():
+    sparse = MultiLabelMF(random_state=0).fit(*problem(shift=4))
+    dense = MultiLabelMF(random_state=0).fit(*problem(shift=0.5))
+    share = problem(shift=4)[1].mean()
+    assert 0 < share < 0.1 < problem(shift=0.5)[1].mean()
+    assert (sparse.negative_loss_, dense.negative_loss_) == ("squared", "same")
+    by_label = problem(shift=4)[1].mean(axis=0)
+    curvature = (by_label**2 * (1 - by_label)).sum() / by_label.sum()
+    multiple = sparse.negative_weight_ / curvature
+    assert multiple == pytest.approx(1) or multiple == pytest.approx(2)
+    expected = np.log(share / (1 - share)) - share / sparse.negative_weight_
+    assert sparse.negative_value_ == pytest.approx(expected)
+    unit = 0.25 * np.sqrt(len(X) * share * (1 - share))
+    assert np.log2(sparse.reg_ / unit) == pytest.approx(round(np.log2(sparse.reg_ / unit)), abs=1e-6)
+    assert (dense.negative_weight_, dense.negative_value_) == (1.0, -1.0)
+    assert sparse.rank_ == 7
+    assert MultiLabelMF().fit(X[:49], Y[:49]).reg_ == pytest.approx(
+        0.25 * np.sqrt(49 * Y[:49].mean() * (1 - Y[:49].mean()))
+    )
+
+
+@pytest.mark.parametrize("wanted", [1.0, 0.001, 50.0, 1e9])
+def test_the_search_for_the_ridge_goes_beyond_its_grid(wanted):
+    tried = []
+
+    def measure(multiples):
+        tried.extend(multiples)
+        return [-abs(np.log(multiple / wanted)) for multiple in multiples]
+
+    best = defaults.best_multiple(measure)
+    assert abs(np.log2(best / wanted)) <= 1 or best == defaults.LARGEST
+    assert len(tried) == len(set(tried)) < 12
+    assert defaults.best_multiple(lambda multiples: None) is None
+    assert defaults.best_multiple(lambda multiples: [0.5] * len(multiples)) == 4.0  # equals: the largest of the grid
+
+
+def test_more_noise_gets_a_larger_ridge():
+    random = np.random.default_rng(0)
+    features = random.standard_normal((300, 30))
+    clean = (features[:, :6] > 1).astype(int)
+    noise = (random.random((300, 6)) < clean.mean()).astype(int)
+    regs = [MultiLabelMF(threshold=0.0, random_state=0).fit(features, labels).reg_ for labels in (clean, noise)]
+    assert regs[1] > regs[0]
+
+
+def test_few_rows_of_many_features_are_searched_in_their_own_span():
+    wide = np.random.default_rng(0).standard_normal((60, 400))
+    labels = (wide[:, :5] > 0.5).astype(int)
+    plain = MultiLabelMF(random_state=0, threshold=0.0, dtype="float64").fit(wide, labels)
+    rotation = np.linalg.qr(np.random.default_rng(1).standard_normal((400, 400)))[0]
+    rotated = MultiLabelMF(random_state=0, threshold=0.0, dtype="float64").fit(wide @ rotation, labels)
+    assert plain.reg_ == pytest.approx(rotated.reg_)
+    np.testing.assert_allclose(rotated.predict_scores(wide @ rotation), plain.predict_scores(wide), atol=1e-3)
+
+
+def test_history_validation_patience_and_callbacks():
+    features, labels = problem(600, shift=2.0, seed=3)
+    seen = []
+    model = MultiLabelMF(patience=2, max_iter=30, tol=0.0, reg=0.01, threshold=0.0, random_state=0).fit(
+        features[:100],
+        labels[:100],
+        validation=(features[100:], labels[100:]),
+        callbacks=[lambda s: seen.append(s.iteration)],
+    )
+    assert model.status_ is Status.NO_IMPROVEMENT
+    assert seen == [entry["iteration"] for entry in model.history_]
+    assert model.n_iter_ == len(model.history_)
+    best = max(entry["ndcg@5"] for entry in model.history_)
+    kept = multilabel_metrics(model.predict_scores(features[100:]), labels[100:])
+    assert kept["ndcg@5"] == pytest.approx(best)
+    stopped = MultiLabelMF(reg=1.0, threshold=0.0).fit(X, Y, callbacks=[lambda sweep: sweep.iteration == 2])
+    assert (stopped.status_, stopped.n_iter_) == (Status.CALLBACK, 2)
+    falling = np.diff([entry["objective"] for entry in exact(max_iter=20).fit(X, Y).history_])
+    assert (falling < 1e-9).all()
+
+
+def test_in_a_pipeline_with_a_parallel_grid_search_and_data_frames():
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), MultiLabelMF(max_iter=3, random_state=0, threshold=0.0)),
+        {"multilabelmf__reg": [0.5, 1e4]},
+        scoring="f1_micro",
+        cv=KFold(2),
+        n_jobs=2,
+    ).fit(frame, pd.DataFrame(Y))
+    assert search.best_params_ == {"multilabelmf__reg": 0.5}
+    model = MultiLabelMF(reg=1.0).fit(frame, Y)
+    np.testing.assert_array_equal(model.feature_names_in_, frame.columns)
+    assert model.n_features_in_ == X.shape[1]
+    np.testing.assert_array_equal(model.classes_, range(7))
+    np.testing.assert_array_equal(model.decision_function(frame), model.predict_scores(frame))
+
+
+def test_a_second_fit_forgets_the_first():
+    model = MultiLabelMF(random_state=0).fit(*problem(seed=5))
+    again = model.fit(X, Y)
+    fresh = MultiLabelMF(random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(again.feature_weights_, fresh.feature_weights_)
+    assert again.threshold_ == fresh.threshold_
+
+
+def test_labels_without_a_row_and_rows_without_a_label():
+    labels = Y.copy()
+    labels[:, 3], labels[:5] = 0, 0
+    model = MultiLabelMF(random_state=0).fit(X, labels)
+    assert np.isfinite(model.predict_scores(X)).all()
+    assert model.predict_proba(X)[:, 3].mean() < 0.5 * model.predict_proba(X).mean()
+    everything = MultiLabelMF(threshold=0.0, random_state=0).fit(X, np.ones_like(Y))
+    assert everything.predict(X).all()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"rank": 0}, "rank must be"),
+        ({"rank": 12}, "larger than the number of features, 11, and of labels, 7"),
+        ({"loss": "hinge"}, "loss must be one of"),
+        ({"reg": -1}, "reg must be"),
+        ({"reg": np.inf}, "reg must be"),
+        ({"negative_weight": "some"}, "negative_weight must be"),
+        ({"negative_value": np.inf}, "negative_value must be"),
+        ({"negative_loss": "log"}, "negative_loss must be"),
+        ({"unlabeled": "missing", "negative_loss": "squared"}, "leave negative_loss"),
+        ({"unlabeled": "missing", "negative_value": -1}, "leave negative_loss"),
+        ({"solver": "als"}, "solver must be one of"),
+        ({"solver": "svd"}, 'for loss="squared"'),
+        ({"solver": "svd", "loss": "squared", "reg": 1.0}, "needs reg=0"),
+        ({"solver": "svd", "loss": "squared", "negative_weight": 0.5}, "needs negative_weight=1"),
+        ({"solver": "svd", "loss": "squared", "label_weight": np.ones(7)}, "without label_weight"),
+        ({"kernel": "poly"}, "kernel must be"),
+        ({"kernel": "rbf", "gamma": 0}, "gamma must be"),
+        ({"gamma": 1.0}, 'with kernel="rbf"'),
+        ({"n_landmarks": 0}, "n_landmarks must be"),
+        ({"label_weight": np.ones(3)}, "one weight per label"),
+        ({"label_weight": np.zeros(7)}, "finite and positive"),
+        ({"max_iter": 0}, "max_iter must be"),
+        ({"tol": -1}, "tol must be"),
+        ({"patience": 2}, "patience needs validation"),
+        ({"time_limit": 0}, "time_limit must be"),
+        ({"dtype": "int8"}, "dtype must be"),
+    ],
+)
+def test_bad_parameters_get_a_sentence(parameters, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        MultiLabelMF(**parameters).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"X": np.where(X > 2, np.nan, X)}, "contains NaN"),
+        ({"X": X[:10]}, "10 rows of X and 120 of Y"),
+        ({"y": Y - 1}, "negative values"),
+        ({"y": 2 * Y}, "zeros and ones"),
+        ({"y": 0 * Y}, "no known positive"),
+        ({"y": UNKNOWN}, 'set unlabeled="missing"'),
+        ({"validation": X}, "pair"),
+        ({"validation": (X, Y[:, :3])}, "7 labels"),
+        ({"validation": (X[:, :3], Y)}, "X has 3 features"),
+    ],
+)
+def test_bad_data_gets_a_sentence(arguments, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        MultiLabelMF(reg=1.0, threshold=0.0).fit(**({"X": X, "y": Y} | arguments))
+
+
+def test_other_refusals():
+    with pytest.raises(ValueError, match="every label known"):
+        MultiLabelMF(loss="squared", solver="svd", unlabeled="missing", threshold=0.5).fit(X, UNKNOWN)
+    with pytest.raises(TypeError, match="callbacks must be functions"):
+        MultiLabelMF().fit(X, Y, callbacks=[3])
+    with pytest.raises(ValueError, match="X has 3 features, but MultiLabelMF is expecting 10"):
+        MultiLabelMF(reg=1.0, threshold=0.0).fit(X, Y).predict(X[:, :3])
+
+
+# The checks that scikit-learn's common tests of classifiers cannot make of a multi-label classifier, and why
+ONE_AND_TWO = "the check writes its labels as 1 and 2 (or as class numbers); ours are zeros and ones"
+ONE_COLUMN = "the check expects the answers of a single label; ours have one column per label"
+FLAT_Y = "the check gives a 1-D y; a multi-label Y has one column per label"
+EXCLUDED = {
+    "check_estimators_dtypes": ONE_AND_TWO,
+    "check_sample_weights_pandas_series": ONE_AND_TWO,
+    "check_sample_weights_not_an_array": ONE_AND_TWO,
+    "check_sample_weights_shape": ONE_AND_TWO,
+    "check_sample_weights_not_overwritten": ONE_AND_TWO,
+    "check_classifier_data_not_an_array": ONE_AND_TWO,
+    "check_fit2d_1feature": ONE_AND_TWO,
+    "check_estimator_sparse_array": ONE_COLUMN,
+    "check_estimator_sparse_matrix": ONE_COLUMN,
+    "check_classifiers_train": ONE_COLUMN,
+    "check_classifiers_classes": FLAT_Y,
+    "check_decision_proba_consistency": FLAT_Y,
+    "check_classifier_not_supporting_multiclass": FLAT_Y,
+}
+
+
+def test_scikit_learns_checks():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(
+            MultiLabelMF(max_iter=3, dtype="float64", n_threads=1),
+            expected_failed_checks=EXCLUDED,
+            on_skip=None,
+            on_fail="raise",
+        )
+    assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(EXCLUDED)
+    assert sum(r["status"] == "passed" for r in results) > 40
+
+
+def test_what_the_excluded_checks_are_about():
+    """Types of X and of weights, one feature, one label, read-only data: with an indicator matrix of zeros and ones."""
+    features, labels = make_multilabel_classification(60, 6, n_classes=3, random_state=0)
+
+    def fitted(*data, **options):
+        return MultiLabelMF(reg=0.5, random_state=0).fit(*data, **options)
+
+    reference = fitted(features, labels)
+    for dtype in (np.float32, np.int64, np.int32):
+        np.testing.assert_array_equal(
+            fitted(features.astype(dtype), labels).predict(features), reference.predict(features)
+        )
+    weights = np.full(60, 2.0)
+    weighted = [fitted(features, labels, sample_weight=w).feature_weights_ for w in (weights, weights.tolist())]
+    np.testing.assert_array_equal(*weighted)
+    assert (weights == 2).all()
+    frozen = features.copy(), labels.copy()
+    for array in frozen:
+        array.setflags(write=False)
+    np.testing.assert_array_equal(fitted(*frozen).feature_weights_, reference.feature_weights_)
+    assert fitted(features[:, :1], labels).predict(features[:, :1]).shape == (60, 3)
+    assert fitted(features, labels[:, :1]).predict_proba(features).shape == (60, 1)

@@ -1,0 +1,67 @@
+"""Small problems with side information, and F of a fitted model written out over every pair."""
+
+import numpy as np
+
+from everypair import OneClassMF
+from everypair.features.scaling import prepare_features
+from everypair.problem.losses import get_loss
+
+USERS, ITEMS = 40, 24
+
+
+def problem(seed=0):
+    """Signed weights of low-rank tastes, and features of users (40 × 4) and items (24 × 3) that tell part of them."""
+    random = np.random.default_rng(seed)
+    users, items = random.standard_normal((USERS, 3)), random.standard_normal((ITEMS, 3))
+    affinity, weights = users @ items.T, random.uniform(0.5, 2.0, (USERS, ITEMS))
+    matrix = np.where(affinity > 1.8, weights, np.where(affinity < -4.0, -weights, 0.0))
+    left = np.hstack([users[:, :2] + 0.3 * random.standard_normal((USERS, 2)), random.standard_normal((USERS, 2))])
+    right = np.hstack([items[:, :2] + 0.3 * random.standard_normal((ITEMS, 2)), random.standard_normal((ITEMS, 1))])
+    return matrix, left, right
+
+
+def double(**params):
+    fixed = {"rank": 3, "random_state": 0, "dtype": "float64", "max_iter": 5, "reg": 1.0, "reg_exponent": 0.5}
+    fixed["n_threads"] = 1  # on problems of this size a second one costs time
+    return OneClassMF(**{**fixed, **params})
+
+
+def converged(**params):
+    return double(**{"max_iter": 3000, "tol": 1e-15, **params})
+
+
+def both(value):
+    return value if isinstance(value, tuple) else (value, value)
+
+
+def written_out(model, matrix, features=(None, None), similarities=(None, None)):
+    """F over all pairs, from the factors and feature weights of ``model`` and its constructor's parameters alone."""
+    loss = get_loss(model.loss)
+    stored, value = matrix != 0, loss.negative_value if model.negative_value == "auto" else model.negative_value
+    factors = model.left_factors_, model.right_factors_
+    scores = factors[0] @ factors[1].T
+    pairs = np.abs(matrix) * loss.value(np.where(matrix > 0, 1.0, loss.dislike_target), scores)
+    same = model.negative_loss == "same"
+    others = model.negative_weight_ * (loss.value(value, scores) if same else 0.5 * (value - scores) ** 2)
+    total = np.where(stored, pairs, others).sum()
+    for side, weights in enumerate((model.left_feature_weights_, model.right_feature_weights_)):
+        learnt = np.ones(factors[0].shape[1], bool)
+        if model.biases:
+            learnt[model.rank + 1 - side] = False
+            assert (factors[side][:, model.rank + 1 - side] == 1).all()
+        own = factors[side][:, learnt]
+        if features[side] is not None:
+            X = prepare_features(features[side], both(model.normalize)[side], both(model.fit_intercept)[side])
+            own = own - X @ weights[:, learnt]
+            total += 0.5 * model.feature_reg_[side] * np.sum(weights[:, learnt] ** 2)
+            if not both(model.own_vectors)[side]:
+                np.testing.assert_allclose(own, 0, atol=1e-12)
+        ridge = model.reg * (np.abs(matrix).sum(axis=1 - side) + model.negative_weight_ * matrix.shape[1 - side])
+        if model.reg_exponent != 1:
+            ridge = model.reg * (ridge / model.reg) ** model.reg_exponent
+        total += 0.5 * ridge @ np.sum(own**2, axis=1)
+        if similarities[side] is not None:
+            links = (similarities[side] + similarities[side].T) / 2
+            apart = factors[side][:, None, learnt] - factors[side][None, :, learnt]
+            total += 0.25 * both(model.graph_reg)[side] * np.sum(links * np.sum(apart**2, axis=-1))
+    return total

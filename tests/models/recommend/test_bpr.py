@@ -1,0 +1,156 @@
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from everypair import BPR
+from everypair.kernels.bpr import epoch
+from everypair.models.recommend.bpr import START_SQUARES, Positives, StochasticRanking
+from everypair.testing.recommender import block_matrix
+
+MASK = (1 << 64) - 1
+
+
+class Numbers:
+    """xorshift64* in Python's integers."""
+
+    def __init__(self, seed):
+        self.x = int(seed)
+
+    def next(self):
+        self.x ^= self.x >> 12
+        self.x ^= (self.x << 25) & MASK
+        self.x ^= self.x >> 27
+        return ((self.x * 2685821657736338717 & MASK) >> 11) * 2.0**-53
+
+
+def triple(matrix, weights, numbers):
+    """Draw (user, positive, negative) by linear search."""
+    entries = np.argwhere(matrix > 0)
+    place = numbers.next() * weights.sum()
+    i, j = entries[np.flatnonzero(np.cumsum(weights) > place)[0]]
+    while True:
+        l = int(numbers.next() * matrix.shape[1])
+        if matrix[i, l] <= 0:
+            return int(i), int(j), l
+
+
+def random_matrix(seed=0):
+    random = np.random.default_rng(seed)
+    matrix = (random.random((9, 8)) < 0.4) * random.integers(1, 4, (9, 8)).astype(float)
+    matrix[0, 0], matrix[4] = -1.0, 0.0
+    return matrix
+
+
+def test_an_epoch_is_what_the_formulas_say():
+    matrix, k, rate, reg = random_matrix(), 3, 0.1, 0.02
+    positives = Positives(sp.csr_array(matrix))
+    random = np.random.default_rng(1)
+    left, right = random.standard_normal((9, k + 1)), random.standard_normal((8, k + 1))
+    left[:, k] = 1
+    mine = [left.copy(), right.copy(), np.full(9, 0.5), np.full(8, 0.5)]
+    state = np.array([12345], np.uint64)
+    epoch(200, positives.indptr, positives.indices, positives.owners, positives.sums, rate, reg, *mine, state)
+
+    numbers, squares = Numbers(12345), [np.full(9, 0.5), np.full(8, 0.5)]
+    weights = matrix[matrix > 0]
+    for _ in range(200):
+        i, j, l = triple(matrix, weights, numbers)
+        u, vj, vl = left[i].copy(), right[j].copy(), right[l].copy()
+        pull = 1 / (1 + math.exp(u @ (vj - vl)))
+        gradients = (-pull * (vj - vl) + reg * u, -pull * u + reg * vj, pull * u + reg * vl)
+        gradients[0][k] = 0
+        for table, sums, row, g in zip(
+            (left, right, right), (squares[0], squares[1], squares[1]), (i, j, l), gradients
+        ):
+            sums[row] += np.sum(g[:k] ** 2) / k
+            table[row] -= rate * g / np.sqrt(sums[row])
+    for kernel, plain in zip(mine, (left, right, *squares)):
+        np.testing.assert_allclose(kernel, plain, rtol=1e-9, atol=1e-12)
+    assert int(state[0]) == numbers.x
+
+
+def test_fold_in_is_the_same_steps_with_items_fixed():
+    matrix = random_matrix()
+    model = BPR(rank=2, max_iter=3, random_state=0, dtype="float64").fit(matrix)
+    row = matrix[1:2]
+    right, u = model.right_factors_, np.zeros(3)
+    u[2] = 1
+    numbers, square = Numbers(model.fold_in_seed_), START_SQUARES
+    updates = max(1000, 50 * int(np.sum(row > 0)))
+    kept = []
+    for update in range(updates):
+        _, j, l = triple(row, row[row > 0], numbers)
+        difference = right[j] - right[l]
+        g = -difference[:2] / (1 + math.exp(u @ difference)) + 0.01 * u[:2]
+        square += np.sum(g**2) / 2
+        u[:2] -= 0.1 * g / np.sqrt(square)
+        if 2 * update >= updates:
+            kept.append(u[:2].copy())
+    folded = model.fold_in_users(matrix[[4, 1]])
+    np.testing.assert_allclose(folded[1], [*np.mean(kept, axis=0), 1.0], rtol=1e-8)
+    assert folded[0].tolist() == [0, 0, 1]  # no positives: ranked by the items' biases
+
+
+def test_the_objective_is_the_mean_over_its_triples():
+    matrix = random_matrix()
+    solver = StochasticRanking(
+        Positives(sp.csr_array(matrix)), (9, 8), 0.1, 0.3, np.array([5, 6]), np.dtype(np.float64)
+    )
+    users, positives, negatives = solver.triples
+    assert (matrix[users, positives] > 0).all()
+    assert (matrix[users, negatives] <= 0).all()
+    random = np.random.default_rng(2)
+    left, right = random.standard_normal((9, 3)), random.standard_normal((8, 3))
+    left[:, 2] = 1
+    total = 0.0
+    for i, j, l in solver.triples.T:
+        total += math.log1p(math.exp(-left[i] @ (right[j] - right[l])))
+        total += 0.15 * (left[i, :2] @ left[i, :2] + right[j] @ right[j] + right[l] @ right[l])
+    assert solver.value(left, right) == pytest.approx(total / len(users))
+
+
+def test_the_objective_falls_and_history_is_kept():
+    matrix, _ = block_matrix()
+    model = BPR(rank=2, max_iter=30, random_state=0).fit(matrix)
+    values = [entry["objective"] for entry in model.history_]
+    assert len(values) == 30
+    assert values[-1] < 0.5 * values[0]
+    assert model.objective_ == values[-1]
+
+
+def test_patience_keeps_the_best_epoch():
+    matrix, held_out = block_matrix()
+    validation = np.zeros_like(matrix)
+    validation[np.arange(44), held_out] = 1
+    model = BPR(rank=2, max_iter=200, patience=3, random_state=0).fit(matrix, validation=validation)
+    assert model.n_iter_ < 200
+    assert "validation" in str(model.status_)
+
+
+def test_a_user_who_likes_everything_is_passed_over():
+    matrix = np.ones((3, 4))
+    matrix[1:, 2:] = 0
+    assert np.isfinite(BPR(rank=2, max_iter=2, random_state=0).fit(matrix).score_users()).all()
+    assert np.isfinite(BPR(rank=2, max_iter=2, random_state=0).fit(np.ones((2, 2))).score_users()).all()
+
+
+def test_new_items_are_refused():
+    matrix, _ = block_matrix()
+    with pytest.raises(NotImplementedError, match="use OneClassMF"):
+        BPR(rank=2, max_iter=1).fit(matrix).fold_in_items(matrix[:, :1])
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"learning_rate": 0}, "learning_rate"),
+        ({"reg": -1}, "reg"),
+        ({"rank": 0}, "rank"),
+        ({"max_iter": 0}, "max_iter"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(params, match):
+    with pytest.raises(ValueError, match=f"{match} must be"):
+        BPR(**{"rank": 2, **params}).fit(block_matrix()[0])

@@ -1,0 +1,109 @@
+"""Every model passes the contract kit that ships in the package."""
+
+import numpy as np
+import pytest
+
+from everypair import OneClassMF, Popularity
+from everypair.testing.recommender import RecommenderContract, block_matrix, refused
+
+
+class OneClassContract(RecommenderContract):
+    loss = "logistic"
+    biases = False
+
+    def make_model(self, **params):
+        fixed = {"rank": 3, "loss": self.loss, "biases": self.biases, "max_iter": 40, "random_state": 0}
+        return OneClassMF(**{**fixed, **params})
+
+
+class TestLogistic(OneClassContract):
+    pass
+
+
+class TestSquared(OneClassContract):
+    loss = "squared"
+
+
+class TestSquaredHinge(OneClassContract):
+    loss = "squared_hinge"
+
+
+class TestLogisticWithBiases(OneClassContract):
+    biases = True
+
+
+class TestSquaredWithBiases(OneClassContract):
+    loss = "squared"
+    biases = True
+
+
+class InformedMF(OneClassMF):
+    """What kind of thing an item is, and which ones stand side by side, follow from their numbers."""
+
+    def fit(self, interactions):
+        kinds = np.arange(np.shape(interactions)[-1]) % 5
+        side_by_side = np.eye(len(kinds), k=1)
+        return super().fit(interactions, right_features=kinds[:, None] == np.arange(5), right_graph=side_by_side)
+
+
+class TestFeaturesAndGraph(OneClassContract):
+    def make_model(self, **params):
+        fixed = {"rank": 3, "max_iter": 40, "graph_reg": 0.05, "fit_intercept": True, "random_state": 0}
+        return InformedMF(**{**fixed, **params})
+
+
+class TestPopularity(RecommenderContract):
+    quality_floor = 20 / 44  # it knows the largest group's items and nothing else
+    personal = False
+    fold_in_tolerance = 0.0
+
+    def make_model(self, **params):
+        return Popularity(**params)
+
+
+class Upside(Popularity):
+    """A wrong model: the least popular item first."""
+
+    def fit(self, interactions):
+        super().fit(interactions)
+        self.right_factors_ = -self.right_factors_
+        return self
+
+
+def test_the_kit_notices_a_model_that_is_wrong():
+    kit = RecommenderContract()
+    kit.make_model = Upside
+    with pytest.raises(AssertionError):
+        kit.test_held_out_items_come_first()
+
+
+def test_the_kit_notices_a_model_whose_answers_drift():
+    class Drifting(Popularity):
+        fits = 0
+
+        def fit(self, interactions):
+            Drifting.fits += 1
+            super().fit(interactions)
+            self.right_factors_ += Drifting.fits
+            return self
+
+    kit = RecommenderContract()
+    kit.make_model = Drifting
+    with pytest.raises(AssertionError):
+        kit.test_same_seed_same_bits()
+
+
+def test_refused_wants_the_right_error_and_the_right_words():
+    with pytest.raises(AssertionError, match="nothing was raised"), refused(ValueError):
+        pass
+    with pytest.raises(AssertionError, match="should say"), refused(ValueError, match="left"):
+        raise ValueError("right")
+    with pytest.raises(KeyError), refused(ValueError):
+        raise KeyError("passes through")
+
+
+def test_the_known_answer_is_unique():
+    matrix, held_out = block_matrix()
+    for row, item in zip(matrix, held_out):
+        alike = matrix[:, row > 0].sum(axis=1) > 0  # the user's group
+        assert set(matrix[alike].any(axis=0).nonzero()[0]) - set(row.nonzero()[0]) == {item}
