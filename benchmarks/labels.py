@@ -17,13 +17,13 @@ import scipy.sparse as sp
 
 from everypair.data.pairs import Pairs
 from everypair.features.matrix import Features
-from everypair.models.recommend.factorization import random_start
 from everypair.problem.embedding import SideInformation
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import LEFT, Objective
 from everypair.problem.ridge import Ridge
 from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import RowSteps
+from everypair.training.start import random_start
 
 
 def skewed(rows: int, columns: int, per_row: int, random: np.random.Generator) -> Any:

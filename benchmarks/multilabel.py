@@ -26,7 +26,6 @@ from everypair.features.laplacian import Laplacian
 from everypair.features.matrix import Features
 from everypair.features.scaling import prepare_features
 from everypair.metrics import multilabel_metrics
-from everypair.models.recommend.factorization import random_start
 from everypair.problem.embedding import SideInformation
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import LEFT, RIGHT, Objective
@@ -34,6 +33,7 @@ from everypair.problem.ridge import Ridge
 from everypair.solvers.alternating import Alternating
 from everypair.solvers.block import BlockSteps
 from everypair.solvers.half_step import RowSteps
+from everypair.training.start import random_start
 
 # rank, negative weight, ridge (both sides) and sweeps, chosen on a fifth of the training rows (experiments/ocsmf)
 CHOSEN = {"bibtex": (150, 2.0**-6, 0.5, 3), "delicious": (300, 2.0**-2, 2.0, 5)}

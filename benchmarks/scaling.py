@@ -12,9 +12,9 @@ import numpy as np
 from generate import generate
 
 from everypair.data import Pairs
-from everypair.models.recommend.factorization import random_start
 from everypair.problem import Negatives, Objective, Ridge
 from everypair.solvers.choose import solver_maker
+from everypair.training.start import random_start
 
 SIZES = [500_000, 1_000_000, 2_000_000, 4_000_000, 7_000_000, 10_000_000]
 SOLVERS = ("newton", "als", "cd", "block")

@@ -20,12 +20,12 @@ from common import MultiLabel
 
 from everypair.data.labels import Labels
 from everypair.models.multilabel.problem import LabelProblem, Terms
-from everypair.models.recommend.factorization import random_start
 from everypair.parallel import single_threaded_blas
 from everypair.problem.losses import get_loss
 from everypair.problem.objective import LEFT
 from everypair.solvers.choose import solver_maker
 from everypair.solvers.loop import StopRules, run
+from everypair.training.start import random_start
 
 THREADS = (1, 2)
 

@@ -18,10 +18,10 @@ from common import RESULTS, split, write
 
 from everypair.data import Pairs
 from everypair.data.sampling import sample_negatives
-from everypair.models.recommend.factorization import random_start
 from everypair.problem import Negatives, Objective, Ridge
-from everypair.solvers.alternating import Factors
 from everypair.solvers.choose import solver_maker
+from everypair.solvers.state import Factors
+from everypair.training.start import random_start
 
 FULL = ("newton", "block", "als", "cd", "sg-reform", "sg-bsearch", "sg-dense")
 SUBSAMPLED = ("newton", "block", "als", "cd", "sg-reform")

@@ -13,8 +13,9 @@ from everypair.problem.embedding import SideInformation
 from everypair.problem.losses import get_loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
-from everypair.solvers.alternating import Alternating, Factors
+from everypair.solvers.alternating import Alternating
 from everypair.solvers.block import BlockSteps
+from everypair.solvers.state import Factors
 
 from .brute import COLUMNS, PLAIN_LOSSES, Case, build, start
 from .test_objective import difference

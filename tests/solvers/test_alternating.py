@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from everypair.problem.gram import Gram
-from everypair.solvers.alternating import Alternating, Factors
+from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
+from everypair.solvers.state import Factors
 
 from ..problem.brute import PLAIN_LOSSES, VALUES, Case, build, start
 

@@ -5,8 +5,9 @@ import pytest
 
 from everypair.data import Pairs
 from everypair.problem import Negatives, Objective, Ridge
-from everypair.solvers.alternating import Alternating, Factors
+from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
+from everypair.solvers.state import Factors
 
 M, N, RANK = 24, 18, 6
 

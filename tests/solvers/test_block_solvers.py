@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from everypair.parallel import single_threaded_blas
-from everypair.solvers.alternating import Alternating, Factors
+from everypair.solvers.alternating import Alternating
 from everypair.solvers.block import BlockSolver, BlockSteps
 from everypair.solvers.block_problem import BlockProblem
 from everypair.solvers.choose import BLOCK_METHODS
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
 from everypair.solvers.preconditioner import Preconditioner
+from everypair.solvers.state import Factors
 
 from ..problem.brute import PLAIN_LOSSES, Case, build, start
 from ..problem.test_side_information import known_of

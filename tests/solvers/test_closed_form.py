@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from everypair.data.pairs import Pairs
 from everypair.features.matrix import Features
 from everypair.models.multilabel.rivals import CPLST
-from everypair.models.recommend.factorization import random_start
 from everypair.problem.embedding import SideInformation
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
@@ -17,6 +16,7 @@ from everypair.solvers.alternating import Alternating
 from everypair.solvers.block import BlockSteps
 from everypair.solvers.closed_form import low_rank_regression
 from everypair.solvers.loop import StopRules, run
+from everypair.training.start import random_start
 
 RANK = 3
 

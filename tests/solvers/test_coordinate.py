@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import everypair.solvers.coordinate as module
-from everypair.solvers.alternating import Alternating, Factors
+from everypair.solvers.alternating import Alternating
 from everypair.solvers.coordinate import CoordinateDescent
 from everypair.solvers.half_step import TO_OPTIMUM
+from everypair.solvers.state import Factors
 
 from ..problem.brute import COLUMNS, VALUES, Case, build, start
 

@@ -6,9 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from everypair.solvers.alternating import Alternating, Factors
+from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Outcome, Status, StopRules, Sweep, run
+from everypair.solvers.state import Factors
 
 from ..problem.brute import Case, build, start
 

@@ -7,8 +7,9 @@ from everypair.kernels.stochastic import term_gradient
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
-from everypair.solvers.alternating import Alternating, Factors
+from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import RowSteps
+from everypair.solvers.state import Factors
 from everypair.solvers.stochastic import VARIANTS, StochasticGradient
 
 from ..problem.brute import VALUES, Case, build, start

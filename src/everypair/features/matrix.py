@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.kernels.stored_pairs import sparse_dense
-from everypair.parallel import Chunk, balanced_chunks, even_chunks, run_chunks
+from everypair.parallel import Chunk, balanced_chunks, blocked_product, run_chunks
 
 Array = NDArray[Any]
 DENSE_ROWS = 128
@@ -46,13 +46,13 @@ class Features:
         """XW (m × k)."""
         if self.dense is None:
             return self._rows.product(weights, n_threads)
-        return blocked_product(self.dense, weights, n_threads)
+        return blocked_product(self.dense, weights, DENSE_ROWS, n_threads)
 
     def adjoint(self, gradient: Array, n_threads: int = 1) -> Array:
         """XᵀG (d × k)."""
         if self.dense is None:
             return self._columns.product(gradient, n_threads)
-        return blocked_product(self.dense.T, gradient, n_threads)
+        return blocked_product(self.dense.T, gradient, DENSE_ROWS, n_threads)
 
     def gram(self, weights: Array) -> NDArray[np.float64]:
         """XᵀPX (d × d, dense) for row weights p."""
@@ -79,17 +79,6 @@ class Features:
         if self.dense is not None:
             return self.dense
         return sp.csr_array((self._rows.data, self._rows.indices, self._rows.indptr), shape=self.shape)
-
-
-def blocked_product(matrix: Array, other: Array, n_threads: int) -> Array:
-    """Return matrix @ other by fixed blocks of rows, the same bits on any number of threads."""
-    out = np.empty((matrix.shape[0], other.shape[1]), other.dtype)
-
-    def work(chunk: Chunk, worker: int) -> None:
-        np.matmul(matrix[slice(*chunk)], other, out=out[slice(*chunk)])
-
-    run_chunks(work, even_chunks(matrix.shape[0], DENSE_ROWS), n_threads)
-    return out
 
 
 @dataclass(frozen=True)

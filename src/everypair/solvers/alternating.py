@@ -6,7 +6,6 @@ block (:mod:`everypair.solvers.block`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -19,29 +18,9 @@ from everypair.solvers.block import BlockSolver, BlockSteps
 from everypair.solvers.block_problem import BlockProblem
 from everypair.solvers.half_step import RowSteps, half_step
 from everypair.solvers.preconditioner import Preconditioner
+from everypair.solvers.state import Factors
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Factors:
-    """Where a solver stands: both sides' factors and F there (``None`` before the first sweep).
-
-    ``left_parameters`` and ``right_parameters`` are θ of a side with features, from which its factors follow; ``None``
-    where θ is the factors.
-    """
-
-    left: Array
-    right: Array
-    objective: float | None = None
-    right_gram: Gram | None = None
-    left_parameters: Array | None = None
-    right_parameters: Array | None = None
-
-    def parameters(self, side: int) -> Array:
-        """θ of a side."""
-        factors, theta = ((self.left, self.left_parameters), (self.right, self.right_parameters))[side]
-        return factors if theta is None else theta
 
 
 class Alternating:
@@ -50,6 +29,8 @@ class Alternating:
     ``steps`` are taken by the rows of a side that are independent (unless the objective cannot be solved by rows),
     ``block_steps`` by a side that moves as one. Without ``steps`` every side does.
     """
+
+    descends = True
 
     def __init__(
         self,

@@ -20,6 +20,7 @@ from everypair.solvers.block import BlockSteps
 from everypair.solvers.coordinate import CoordinateDescent
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Solver
+from everypair.solvers.state import Factors
 from everypair.solvers.stochastic import StochasticGradient
 
 BLOCK_METHODS = ("tron", "newton-linesearch", "gradient")
@@ -53,10 +54,12 @@ def check_solver(name: str, loss: Loss, structured: bool = False) -> None:
         )
 
 
-def solver_maker(name: str, columns: int, cg_steps: int, seed: int, n_threads: int) -> Callable[[Objective], Solver]:
+def solver_maker(
+    name: str, columns: int, cg_steps: int, seed: int, n_threads: int
+) -> Callable[[Objective], Solver[Factors]]:
     """Return the function that builds the named solver for an objective whose factors have ``columns`` columns."""
 
-    def make(objective: Objective) -> Solver:
+    def make(objective: Objective) -> Solver[Factors]:
         if name == "cd":
             return CoordinateDescent(objective, n_threads=n_threads)
         if name.startswith("sg-"):

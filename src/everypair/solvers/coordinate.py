@@ -21,7 +21,7 @@ from everypair.kernels.stored_pairs import pair_scores
 from everypair.parallel import Chunk, balanced_chunks, run_chunks, single_threaded_blas
 from everypair.problem.objective import LEFT, RIGHT, Objective
 from everypair.problem.rows import RowProblem
-from everypair.solvers.alternating import Factors
+from everypair.solvers.state import Factors
 
 Array = NDArray[Any]
 INNER = 5  # S of NegSel, section 3.1
@@ -141,6 +141,8 @@ class CoordinateDescent:
     >>> abs(state.objective - objective.value(state.left, state.right)) < 1e-12
     True
     """
+
+    descends = True
 
     def __init__(self, objective: Objective, inner: int = INNER, n_threads: int = 1) -> None:
         if objective.loss.code != SQUARED:

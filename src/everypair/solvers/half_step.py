@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from everypair.kernels.row_blocks import block_solver
 from everypair.kernels.row_newton import Kernel, row_solver
-from everypair.parallel import Chunk, even_chunks, run_chunks, single_threaded_blas
+from everypair.parallel import Chunk, blocked_product, run_chunks, single_threaded_blas
 from everypair.problem.gram import Gram
 from everypair.problem.losses import Loss
 from everypair.problem.rows import RowProblem
@@ -100,13 +100,7 @@ def half_step(
 
 def rotate(factors: Array, rotation: Array, n_threads: int) -> Array:
     """Return factors @ rotation, in fixed blocks."""
-    out = np.empty_like(factors)
-
-    def work(chunk: Chunk, worker: int) -> None:
-        np.matmul(factors[slice(*chunk)], rotation, out=out[slice(*chunk)])
-
-    run_chunks(work, even_chunks(len(factors), ROTATED_ROWS), n_threads)
-    return out
+    return blocked_product(factors, rotation, ROTATED_ROWS, n_threads)
 
 
 def eigenbasis(matrix: NDArray[np.float64], free: NDArray[np.bool_]) -> tuple[Array, Array]:

@@ -7,10 +7,10 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from everypair.check import integer, is_number
-from everypair.solvers.alternating import Factors
+from everypair.solvers.state import State
 
 
 class Status(enum.Enum):
@@ -41,10 +41,15 @@ class Status(enum.Enum):
         return self.value
 
 
-class Solver(Protocol):
-    """What the loop runs: ``step`` takes a state to the next one and reports F in it."""
+S = TypeVar("S", bound=State)
 
-    def step(self, state: Factors) -> Factors:
+
+class Solver(Protocol[S]):
+    """What the loop runs: ``step`` takes a state of the solver's own kind to the next one and reports F in it."""
+
+    descends: bool  # F never rises but for rounding; a stochastic solver's may rise and fall again, and ``tol`` is moot
+
+    def step(self, state: S) -> S:
         """One sweep."""
         ...
 
@@ -57,7 +62,7 @@ class Sweep:
     objective: float
     seconds: float
     metrics: dict[str, float]
-    state: Factors = field(repr=False)
+    state: Any = field(repr=False)
 
 
 ROUNDING = 1e-5  # relative rise of the objective that is taken for rounding
@@ -86,10 +91,10 @@ class StopRules:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Generic[S]):
     """The state that is kept, one dict per sweep, and why the loop stopped."""
 
-    state: Factors
+    state: S
     history: list[dict[str, Any]]
     status: Status
 
@@ -114,14 +119,14 @@ def decrease(history: list[dict[str, Any]]) -> float:
 
 
 def run(
-    solver: Solver,
-    state: Factors,
+    solver: Solver[S],
+    state: S,
     rules: StopRules,
     *,
-    validate: Callable[[Factors], dict[str, float]] | None = None,
+    validate: Callable[[S], dict[str, float]] | None = None,
     monitor: str = "ndcg@10",
     callbacks: Iterable[Callback] = (),
-) -> Outcome:
+) -> Outcome[S]:
     """Sweep until a rule stops; the state of the best ``monitor`` is kept with ``patience``, otherwise the last one.
 
     ``history[t]["seconds"]`` is the cumulative time of the sweeps alone, without compilation, validation or callbacks.
@@ -130,7 +135,6 @@ def run(
     history: list[dict[str, Any]] = []
     kept, best, stale, seconds = state, -math.inf, 0, 0.0
     callbacks = tuple(callbacks)
-    descends = getattr(solver, "descends", True)  # a stochastic solver's objective may rise and fall again
     status = Status.MAX_ITER
     try:
         for iteration in range(1, rules.max_iter + 1):
@@ -141,7 +145,7 @@ def run(
             if objective is None or not math.isfinite(objective):
                 status = Status.NOT_FINITE
                 break
-            if descends and history and _rose(history[-1]["objective"], objective):
+            if solver.descends and history and _rose(history[-1]["objective"], objective):
                 status = Status.ROSE
                 break
             metrics = validate(state) if validate else {}
@@ -158,7 +162,7 @@ def run(
             if rules.patience is not None and metrics and stale >= rules.patience:
                 status = Status.NO_IMPROVEMENT
                 break
-            if descends and len(history) > 1 and decrease(history) <= rules.tol:
+            if solver.descends and len(history) > 1 and decrease(history) <= rules.tol:
                 status = Status.CONVERGED
                 break
             if rules.time_limit is not None and seconds >= rules.time_limit:

@@ -17,8 +17,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from everypair.features.matrix import Features, blocked_product
-from everypair.parallel import Chunk, even_chunks, run_chunks, single_threaded_blas
+from everypair.features.matrix import DENSE_ROWS, Features
+from everypair.parallel import Chunk, blocked_product, even_chunks, run_chunks, single_threaded_blas
 from everypair.problem.embedding import Embedding
 from everypair.solvers.half_step import eigenbasis, rotate
 
@@ -114,7 +114,7 @@ def _exact(embedding: Embedding, features: Features, weights: Array, n_threads: 
     def at(sigma: Array) -> Solve:
         inverse = 1 / (1 + values[:, None] * sigma)
         return lambda residual: blocked_product(
-            vectors, blocked_product(across, residual, n_threads) * inverse, n_threads
+            vectors, blocked_product(across, residual, DENSE_ROWS, n_threads) * inverse, DENSE_ROWS, n_threads
         )
 
     return at

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from everypair.kernels.losses import CUSTOM
 from everypair.kernels.stochastic import BSEARCH, DENSE, REFORM, Terms, random_updates
 from everypair.problem.objective import LEFT, RIGHT, Objective
-from everypair.solvers.alternating import Factors
+from everypair.solvers.state import Factors
 
 Array = NDArray[Any]
 VARIANTS = {"reform": REFORM, "bsearch": BSEARCH, "dense": DENSE}

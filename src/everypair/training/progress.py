@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
-
-from everypair.data.pairs import Pairs
-from everypair.features.laplacian import Laplacian
-from everypair.features.matrix import Features
-from everypair.problem.embedding import SideInformation
-from everypair.problem.negatives import Negatives
-from everypair.problem.objective import Objective
-from everypair.problem.ridge import Ridge
-from everypair.solvers.alternating import Factors
-from everypair.solvers.loop import Solver, Sweep
-
-COMPILING = "compiling kernels, first run only …"
-PATIENCE_SECONDS = 1.0  # loading compiled kernels from disk takes less
+from everypair.solvers.loop import Sweep
 
 
 class Progress:
-    """A bar over sweeps on standard error if ``verbose``; otherwise only a word on slow compilation."""
+    """A bar over sweeps on standard error if ``verbose``, with the objective and the monitored metric by its name."""
 
-    def __init__(self, total: int, verbose: bool) -> None:
+    def __init__(self, total: int, verbose: bool, monitor: str) -> None:
         self.total = total
         self.verbose = verbose
+        self.monitor = monitor
         self._bar: Any = None
         self._task: Any = None
 
@@ -68,45 +53,5 @@ class Progress:
     def advance(self, sweep: Sweep) -> None:
         """Show a finished sweep: a callback of the training loop."""
         if self._bar is not None:
-            metrics = "".join(f"  {name} {value:.4f}" for name, value in sweep.metrics.items() if name == "ndcg@10")
-            self._bar.update(self._task, completed=sweep.iteration, note=f"objective {sweep.objective:.6g}{metrics}")
-
-
-def compile_first(
-    make_solver: Callable[[Objective], Solver], objective: Objective, columns: int, progress: Progress
-) -> None:
-    """Run one sweep on two pairs, so that compilation is over (and announced) before the clock starts."""
-    dtype = objective.dtype
-    pairs = Pairs.from_matrix(np.eye(2), dtype=dtype)
-    value = objective.negatives.value
-    tiny_value = (np.ones((2, 1)), np.ones((2, 1))) if isinstance(value, tuple) else 0.0
-    tiny = type(objective)(
-        pairs,
-        objective.loss,
-        Negatives.from_scheme(pairs, 1.0, "constant", tiny_value),
-        Ridge.checked(1.0, 0.0),
-        dtype=dtype,
-        known=(_on_two_entities(objective.known[0], dtype), _on_two_entities(objective.known[1], dtype)),
-    )
-    left, right = (np.ones((len(embedding.ridge), columns), dtype) for embedding in tiny.embeddings)
-    ones = np.ones((2, columns), dtype)
-    start = Factors(ones, ones, left_parameters=left, right_parameters=right)
-    announcement = threading.Timer(PATIENCE_SECONDS, progress.say, [COMPILING])
-    announcement.daemon = True
-    announcement.start()
-    try:
-        make_solver(tiny).step(start)
-    finally:
-        announcement.cancel()
-
-
-def _on_two_entities(known: SideInformation | None, dtype: Any) -> SideInformation | None:
-    """Return side information of the same kinds about two entities."""
-    if known is None:
-        return None
-    features = graph = None
-    if known.features is not None:
-        features = Features(np.eye(2) if known.features.dense is not None else sp.eye_array(2, format="csr"), dtype)
-    if known.graph is not None:
-        graph = Laplacian.from_similarity(np.ones((2, 2)), dtype=dtype)
-    return SideInformation(features, 1.0, known.own, graph, 1.0)
+            metric = f"  {self.monitor} {sweep.metrics[self.monitor]:.4f}" if self.monitor in sweep.metrics else ""
+            self._bar.update(self._task, completed=sweep.iteration, note=f"objective {sweep.objective:.6g}{metric}")

@@ -21,15 +21,16 @@ from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.multilabel import defaults
 from everypair.models.multilabel.base import MultiLabelClassifier
 from everypair.models.multilabel.problem import LabelProblem, Terms
-from everypair.models.recommend.factorization import random_start
 from everypair.parallel import resolve_threads
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.objective import LEFT, Objective
-from everypair.solvers.alternating import Factors
 from everypair.solvers.choose import BLOCK_METHODS, solver_maker
 from everypair.solvers.closed_form import low_rank_regression
 from everypair.solvers.loop import Callback, Outcome, Status, StopRules, checked_callbacks, run
-from everypair.training.progress import Progress, compile_first
+from everypair.solvers.state import Factors
+from everypair.training.start import random_start
+from everypair.training.train import train
+from everypair.training.warm_up import sweep_on_two_pairs
 
 Array = NDArray[Any]
 SOLVERS = ("auto", *BLOCK_METHODS, "svd")
@@ -193,19 +194,17 @@ class MultiLabelMF(MultiLabelClassifier):
         objective = problem.objective(terms, self.reg_, self.rank_, np.dtype(self.dtype), self.n_threads)
         self._keep(self._train(objective, random_start(objective, self.rank_, random)))
 
-    def _train(self, objective: Objective, start: Factors) -> Outcome:
+    def _train(self, objective: Objective, start: Factors) -> Outcome[Factors]:
         rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
         validation, callbacks = self._watch or (None, ())
         validate = None if validation is None else self._validator(*_pair(validation))
         make_solver = self._solver_maker()
-        with Progress(rules.max_iter, self.verbose) as progress:
-            compile_first(make_solver, objective, self.rank_, progress)
-            return run(
-                make_solver(objective), start, rules, validate=validate, monitor=MONITOR,
-                callbacks=(progress.advance, *callbacks),
-            )  # fmt: skip
+        return train(
+            make_solver(objective), start, rules, validate=validate, monitor=MONITOR, callbacks=callbacks,
+            verbose=self.verbose, warm_up=sweep_on_two_pairs(make_solver, objective, self.rank_),
+        )  # fmt: skip
 
-    def _keep(self, outcome: Outcome) -> None:
+    def _keep(self, outcome: Outcome[Factors]) -> None:
         self.feature_weights_, self.label_factors_ = outcome.state.parameters(LEFT), outcome.state.right
         self.history_, self.n_iter_ = outcome.history, len(outcome.history)
         self.objective_, self.status_ = outcome.state.objective, outcome.status

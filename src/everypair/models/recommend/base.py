@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_csr
-from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
+from everypair.parallel import blocked_product, resolve_threads
 from everypair.retrieve import most_similar, top_k
+from everypair.training.validation import SCORED_ROWS
 
 Array = NDArray[Any]
-SCORED_ROWS = 256
 
 
 class FactorModel(BaseEstimator):
@@ -66,7 +66,7 @@ class FactorModel(BaseEstimator):
     def score_users(self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None) -> Array:
         """Scores of every item for users of the training matrix, or for new ones as in :meth:`recommend`."""
         left, _ = self._left_rows(users, interactions, features)
-        return dense_scores(left, self.right_factors_, resolve_threads(self.n_threads))
+        return blocked_product(left, self.right_factors_.T, SCORED_ROWS, resolve_threads(self.n_threads))
 
     def score_pairs(self, users: ArrayLike, items: ArrayLike) -> Array:
         """Scores of the pairs (users[t], items[t])."""
@@ -112,17 +112,6 @@ class FactorModel(BaseEstimator):
             raise ValueError(f"{type(self).__name__} was fitted without features: describe new users by interactions.")
         rows = checked_rows(interactions, self.right_factors_.shape[0], self.right_factors_.dtype)
         return self.fold_in_users(rows), rows
-
-
-def dense_scores(left: Array, right: Array, n_threads: int) -> Array:
-    """left @ right.T in fixed blocks of rows, the same bits on any number of threads."""
-    out = np.empty((len(left), len(right)), left.dtype)
-
-    def work(chunk: Chunk, worker: int) -> None:
-        np.matmul(left[slice(*chunk)], right.T, out=out[slice(*chunk)])
-
-    run_chunks(work, even_chunks(len(left), SCORED_ROWS), n_threads)
-    return out
 
 
 def checked_positions(values: ArrayLike, size: int, kind: str) -> NDArray[np.int64]:

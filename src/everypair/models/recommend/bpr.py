@@ -14,14 +14,13 @@ from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.kernels.bpr import draw_triples, epoch, fold_rows
 from everypair.models.recommend.base import FactorModel, checked_rows
-from everypair.models.recommend.factorization import START_SCALE, check_rank, make_validator
+from everypair.models.recommend.factorization import check_rank
 from everypair.parallel import Chunk, balanced_chunks, resolve_threads, run_chunks
-from everypair.problem.negatives import Negatives
-from everypair.problem.objective import Objective
-from everypair.problem.ridge import Ridge
-from everypair.solvers.alternating import Factors
-from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks, run
-from everypair.training.progress import Progress, compile_first
+from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks
+from everypair.solvers.state import Factors
+from everypair.training.start import START_SCALE
+from everypair.training.train import train
+from everypair.training.validation import make_validator
 
 Array = NDArray[Any]
 START_SQUARES = 1e-3  # what AdaGrad's sums of squares start from: it bounds the first steps
@@ -106,9 +105,10 @@ class BPR(FactorModel):
         seeds = random.integers(1, 2**63, size=3)
         start = _random_start(pairs, rank, random, dtype)
         solver = StochasticRanking(Positives(training), pairs.shape, rate, reg, seeds[:2], dtype)
-        with Progress(rules.max_iter, self.verbose) as progress:
-            _compile(dtype, progress)
-            outcome = run(solver, start, rules, validate=validate, callbacks=(progress.advance, *callbacks))
+        outcome = train(
+            solver, start, rules, warm_up=lambda: _epoch_on_two_pairs(dtype), validate=validate, callbacks=callbacks,
+            verbose=self.verbose,
+        )  # fmt: skip
         self.left_factors_, self.right_factors_ = outcome.state.left, outcome.state.right
         self.interactions_ = training
         self.history_: list[dict[str, Any]] = outcome.history
@@ -217,14 +217,11 @@ def _random_start(pairs: Pairs, rank: int, random: np.random.Generator, dtype: A
     return Factors(left, right)
 
 
-def _compile(dtype: Any, progress: Progress) -> None:
-    """Run one epoch on two pairs before the clock starts."""
+def _epoch_on_two_pairs(dtype: Any) -> object:
+    """Compile before the clock starts."""
     pairs = Pairs.from_matrix(np.eye(2), dtype=dtype)
-    tiny = Objective(pairs, "logistic", Negatives.from_scheme(pairs, 0.0), Ridge.checked(1.0, 0.0), dtype=dtype)
-    compile_first(
-        lambda _: StochasticRanking(Positives(pairs.to_csr()), (2, 2), 0.1, 0.1, np.array([1, 2]), dtype),
-        tiny, 2, progress,
-    )  # fmt: skip
+    solver = StochasticRanking(Positives(pairs.to_csr()), (2, 2), 0.1, 0.1, np.array([1, 2]), dtype)
+    return solver.step(Factors(np.ones((2, 2), dtype), np.ones((2, 2), dtype)))
 
 
 def _checked_number(name: str, value: Any, above: bool) -> float:

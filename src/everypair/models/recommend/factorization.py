@@ -14,10 +14,7 @@ from everypair.check import as_csr
 from everypair.data.pairs import Pairs
 from everypair.features.feature_map import FeatureMap
 from everypair.features.matrix import Features
-from everypair.metrics import stream_metrics
-from everypair.metrics.patterns import positive_pattern, stored_pattern
-from everypair.metrics.ranking import check_truth
-from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows, dense_scores
+from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
 from everypair.models.recommend.explanation import Explanation, explain_pair
 from everypair.parallel import resolve_threads
 from everypair.problem.all_pairs import every_row
@@ -26,13 +23,13 @@ from everypair.problem.negatives import Negatives
 from everypair.problem.objective import LEFT, RIGHT, Objective
 from everypair.problem.ridge import Ridge
 from everypair.problem.rows import RowProblem
-from everypair.solvers.alternating import Factors
 from everypair.solvers.fold_in import new_rows, solve_to_optimum
-from everypair.solvers.loop import Callback, Outcome, Solver, Status, StopRules, run
-from everypair.training.progress import Progress, compile_first
+from everypair.solvers.loop import Callback, Outcome, Solver, Status, StopRules
+from everypair.solvers.state import Factors
+from everypair.training.train import train
+from everypair.training.warm_up import sweep_on_two_pairs
 
 Array = NDArray[Any]
-START_SCALE = 0.1  # standard deviation of the random start, times 1/√k
 
 
 class FactorizationModel(FactorModel):
@@ -59,19 +56,18 @@ class FactorizationModel(FactorModel):
     def _train(
         self,
         objective: Objective,
-        make_solver: Callable[[Objective], Solver],
+        make_solver: Callable[[Objective], Solver[Factors]],
         start: Factors,
         rules: StopRules,
         validate: Callable[[Factors], dict[str, float]] | None,
         callbacks: tuple[Callback, ...],
         verbose: bool,
-    ) -> Outcome:
+    ) -> Outcome[Factors]:
         """Compile, run the loop and keep what it learnt."""
-        with Progress(rules.max_iter, verbose) as progress:
-            compile_first(make_solver, objective, start.left.shape[1], progress)
-            outcome = run(
-                make_solver(objective), start, rules, validate=validate, callbacks=(progress.advance, *callbacks)
-            )
+        outcome = train(
+            make_solver(objective), start, rules, validate=validate, callbacks=callbacks, verbose=verbose,
+            warm_up=sweep_on_two_pairs(make_solver, objective, start.left.shape[1]),
+        )  # fmt: skip
         self.left_factors_, self.right_factors_ = outcome.state.left, outcome.state.right
         self.left_feature_weights_, self.right_feature_weights_ = (
             None if embedding.features is None else embedding.feature_part(outcome.state.parameters(side)).copy()
@@ -231,29 +227,6 @@ class FactorizationModel(FactorModel):
         return tags
 
 
-def random_start(objective: Objective, rank: int, random: np.random.Generator) -> Factors:
-    """Zero for the left side, which is solved first, and small random numbers for the right one.
-
-    Feature weights are divided by the length of an average row of features, so that factors are as small.
-    """
-    columns = rank + (2 if objective.sides[LEFT].frozen is not None else 0)
-    parameters = []
-    for side, embedding in enumerate(objective.embeddings):
-        theta = np.zeros((len(embedding.ridge), columns), objective.dtype)
-        if side == RIGHT:
-            theta[:] = random.standard_normal(theta.shape)
-            theta *= START_SCALE / np.sqrt(rank)
-            if embedding.features is not None:
-                embedding.feature_part(theta)[:] /= np.sqrt(embedding.features.mean_square_norm() or 1.0)
-        if embedding.frozen is not None:
-            theta[:, rank:] = 0
-            if embedding.features is None:
-                theta[:, embedding.frozen] = 1
-        parameters.append(theta)
-    left, right = (objective.factors(side, theta) for side, theta in enumerate(parameters))
-    return Factors(left, right, left_parameters=parameters[LEFT], right_parameters=parameters[RIGHT])
-
-
 def check_rank(rank: int, pairs: Pairs) -> None:
     """Refuse a rank that is larger than both sides."""
     if rank > max(pairs.shape):
@@ -261,26 +234,6 @@ def check_rank(rank: int, pairs: Pairs) -> None:
             f"rank={rank} is larger than both sides of interactions {pairs.shape}: at most {max(pairs.shape)} makes "
             "sense."
         )
-
-
-def make_validator(
-    training: Any, validation: Any, patience: int | None, n_threads: int
-) -> Callable[[Factors], dict[str, float]] | None:
-    """Return the function that measures held-out positives after a sweep, or None where there are none."""
-    if validation is None:
-        if patience is not None:
-            raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
-        return None
-    seen, held_out = stored_pattern(training, "interactions"), positive_pattern(validation, "validation")
-    check_truth(seen, held_out, "interactions", "validation")
-
-    def validate(state: Factors) -> dict[str, float]:
-        def score_rows(rows: Array) -> Array:
-            return dense_scores(state.left[rows], state.right, n_threads)
-
-        return stream_metrics(score_rows, seen, held_out, (10,), n_threads=n_threads)
-
-    return validate
 
 
 def _one_position(value: Any, size: int, kind: str) -> int:

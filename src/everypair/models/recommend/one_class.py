@@ -8,7 +8,7 @@ from typing import Any, Self
 from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.models.recommend.defaults import auto_negative_weight, auto_reg
-from everypair.models.recommend.factorization import check_rank, make_validator, random_start
+from everypair.models.recommend.factorization import check_rank
 from everypair.models.recommend.growth import GrowingModel
 from everypair.models.recommend.side_information import SideOptions, known_sides
 from everypair.parallel import resolve_threads
@@ -19,6 +19,8 @@ from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 from everypair.solvers.choose import BLOCK_METHODS, check_solver, solver_maker
 from everypair.solvers.loop import Callback, StopRules, checked_callbacks
+from everypair.training.start import random_start
+from everypair.training.validation import make_validator
 
 
 class OneClassMF(GrowingModel):

@@ -16,17 +16,19 @@ from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.data.sampling import Sampling, check_sampling_scheme
 from everypair.models.recommend.explanation import Explanation
-from everypair.models.recommend.factorization import FactorizationModel, check_rank, make_validator, random_start
+from everypair.models.recommend.factorization import FactorizationModel, check_rank
 from everypair.models.recommend.side_information import SideOptions, known_sides
 from everypair.parallel import resolve_threads
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives, resolve_value
 from everypair.problem.objective import LEFT, Objective
 from everypair.problem.ridge import Ridge
-from everypair.solvers.alternating import Factors
 from everypair.solvers.choose import check_solver, solver_maker
 from everypair.solvers.fold_in import solve_to_optimum
 from everypair.solvers.loop import Callback, Solver, StopRules, checked_callbacks
+from everypair.solvers.state import Factors
+from everypair.training.start import random_start
+from everypair.training.validation import make_validator
 
 Array = NDArray[Any]
 
@@ -241,7 +243,7 @@ class Resampled:
     descends = False
 
     def __init__(
-        self, objective: Objective, draw: Callable[[], Objective], make: Callable[[Objective], Solver]
+        self, objective: Objective, draw: Callable[[], Objective], make: Callable[[Objective], Solver[Factors]]
     ) -> None:
         self._next: Objective | None = objective
         self._draw = draw

@@ -1,0 +1,164 @@
+"""Fitted state as plain values and named arrays, and back: what a model file holds, without a file.
+
+    value ⟷ (a tree of JSON, {name: array})
+
+None, booleans, numbers, strings and lists are JSON already. Everything else is a dict with one tag: an array or a
+sparse matrix by name, a tuple, a dict, names, a built-in loss, a status, a dtype, or an object of a registered class
+with its fields. Nothing else is written, and reading builds nothing but these: no code can come out of a file.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from everypair.data.sampling import Sampling
+from everypair.features.feature_map import FeatureMap
+from everypair.features.kernel_map import KernelMap
+from everypair.problem.losses import LOSSES, Loss
+from everypair.problem.negatives import Negatives
+from everypair.problem.ridge import Ridge
+from everypair.solvers.loop import Status
+
+Arrays = dict[str, NDArray[Any]]
+Class = TypeVar("Class", bound=type)
+
+
+class Parts(NamedTuple):
+    """A model as JSON-able ``values`` and named ``arrays``."""
+
+    values: dict[str, Any]
+    arrays: Arrays
+
+
+CLASSES: dict[str, type] = {}
+
+
+def part(cls: Class) -> Class:
+    """Register a frozen dataclass, so that its objects can be written as their fields and read again."""
+    if not is_dataclass(cls) or CLASSES.setdefault(cls.__name__, cls) is not cls:
+        raise TypeError(f"{cls.__name__} must be a dataclass whose name no other part has.")
+    return cls
+
+
+for _cls in (FeatureMap, KernelMap, Negatives, Ridge, Sampling):
+    part(_cls)
+
+
+def encode(value: Any, name: str, arrays: Arrays) -> Any:
+    """Return ``value`` as JSON and put its arrays into ``arrays`` under ``name`` and what follows it.
+
+    >>> arrays = {}
+    >>> encode({"weights": np.ones(3), "size": (2, None)}, "state", arrays)
+    {'dict': {'weights': {'array': 'state.weights'}, 'size': {'tuple': [2, None]}}}
+    >>> arrays
+    {'state.weights': array([1., 1., 1.])}
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, float):
+        return {"float": str(value)}
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, name, arrays)
+    if sp.issparse(value):
+        matrix = sp.csr_array(value)
+        for field in ("indptr", "indices", "data"):
+            arrays[f"{name}.{field}"] = getattr(matrix, field)
+        return {"csr": name, "shape": list(matrix.shape)}
+    if isinstance(value, list):
+        return [encode(entry, f"{name}.{number}", arrays) for number, entry in enumerate(value)]
+    if isinstance(value, tuple):
+        return {"tuple": encode(list(value), name, arrays)}
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise TypeError(f"{name} is a dict with keys that are not text: it cannot be written down.")
+        return {"dict": {key: encode(entry, f"{name}.{key}", arrays) for key, entry in value.items()}}
+    if isinstance(value, Loss):
+        return {"loss": _loss_name(value)}
+    if isinstance(value, Status):
+        return {"status": value.name}
+    if isinstance(value, np.dtype):
+        return {"dtype": value.str}
+    if is_dataclass(value) and CLASSES.get(type(value).__name__) is type(value):
+        content = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {"object": type(value).__name__, "fields": encode(content, name, arrays)["dict"]}
+    raise TypeError(f"{name} is {value!r}: a model with it can be used, but not written down.")
+
+
+def decode(tree: Any, arrays: Arrays) -> Any:
+    """Return the value that :func:`encode` wrote, or refuse what it cannot have written.
+
+    >>> decode({"tuple": [2, {"array": "w"}]}, {"w": np.ones(3)})
+    (2, array([1., 1., 1.]))
+    """
+    if tree is None or isinstance(tree, bool | int | float | str):
+        return tree
+    if isinstance(tree, list):
+        return [decode(entry, arrays) for entry in tree]
+    if not isinstance(tree, dict):
+        raise ValueError(f"a part cannot be {type(tree).__name__}.")
+    match tree:
+        case {"float": "inf" | "-inf" | "nan" as text}:
+            return float(text)
+        case {"array": str(name)}:
+            return _named(name, arrays)
+        case {"names": list(names)}:
+            return np.array(names, object)
+        case {"csr": str(name), "shape": [int(rows), int(columns)]}:
+            return _matrix(name, (rows, columns), arrays)
+        case {"tuple": list(entries)}:
+            return tuple(decode(entries, arrays))
+        case {"dict": dict(entries)}:
+            return {key: decode(entry, arrays) for key, entry in entries.items()}
+        case {"loss": str(name)} if name in LOSSES:
+            return LOSSES[name]
+        case {"status": str(name)} if name in Status.__members__:
+            return Status[name]
+        case {"dtype": str(name)} if np.dtype(name).kind in "biuf":
+            return np.dtype(name)
+        case {"object": str(name), "fields": dict(content)} if name in CLASSES:
+            known = {field.name for field in fields(CLASSES[name])}
+            if set(content) != known:
+                odd = ", ".join(sorted(set(content) ^ known))
+                raise ValueError(f"the fields of {name} are not those of this version: {odd}.")
+            return CLASSES[name](**{key: decode(entry, arrays) for key, entry in content.items()})
+    raise ValueError(f"a part of an unknown kind: {', '.join(map(str, tree))}.")
+
+
+def _encode_array(value: NDArray[Any], name: str, arrays: Arrays) -> dict[str, Any]:
+    if value.dtype.kind == "O" and all(isinstance(entry, str) for entry in value.ravel()) and value.ndim == 1:
+        return {"names": value.tolist()}
+    if value.dtype.kind not in "biuf":
+        raise TypeError(f"{name} is an array of {value.dtype}: only numbers and booleans can be written down.")
+    arrays[name] = value
+    return {"array": name}
+
+
+def _named(name: str, arrays: Arrays) -> NDArray[Any]:
+    if name not in arrays:
+        raise ValueError(f"the array {name!r} is missing.")
+    return arrays[name]
+
+
+def _matrix(name: str, shape: tuple[int, int], arrays: Arrays) -> Any:
+    data, indices, indptr = (_named(f"{name}.{field}", arrays) for field in ("data", "indices", "indptr"))
+    matrix = sp.csr_array((data, indices, indptr), shape=shape)
+    matrix.check_format(full_check=True)
+    return matrix
+
+
+def _loss_name(loss: Loss) -> str:
+    for name, built_in in LOSSES.items():
+        if loss is built_in:
+            return name
+    raise TypeError(
+        f"the loss {loss.name!r} is made of functions of your own, which are not written down (they would have to be "
+        "run when read): keep the model in memory, or train with a built-in loss."
+    )

@@ -1,0 +1,42 @@
+"""Where a solver stands. The loop reads nothing of it but the objective; the rest is between solver and estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from everypair.problem.gram import Gram
+
+Array = NDArray[Any]
+
+
+class State(Protocol):
+    """What every solver's state tells: F there, ``None`` before the first step."""
+
+    @property
+    def objective(self) -> float | None:
+        """F."""
+        ...
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Where a solver stands: both sides' factors and F there (``None`` before the first sweep).
+
+    ``left_parameters`` and ``right_parameters`` are θ of a side with features, from which its factors follow; ``None``
+    where θ is the factors.
+    """
+
+    left: Array
+    right: Array
+    objective: float | None = None
+    right_gram: Gram | None = None
+    left_parameters: Array | None = None
+    right_parameters: Array | None = None
+
+    def parameters(self, side: int) -> Array:
+        """θ of a side."""
+        factors, theta = ((self.left, self.left_parameters), (self.right, self.right_parameters))[side]
+        return factors if theta is None else theta
