@@ -30,7 +30,7 @@ def train(
 
     ``warm_up`` takes the solver's steps on next to nothing, so that compilation is over (and announced) before the
     clock starts. ``validate`` measures a state after every sweep; ``monitor`` names the metric that ``patience``
-    watches and the progress bar shows. A warm start is a ``start`` that was learnt before. Ctrl-C keeps what was learnt.
+    watches and the progress bar shows. A warm start is a ``start`` that was learnt before. Ctrl-C keeps what is learnt.
     """
     with Progress(rules.max_iter, verbose, monitor) as progress:
         if warm_up is not None:
