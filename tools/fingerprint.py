@@ -182,7 +182,7 @@ def answers(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:
     if name == "one-class features":
         yield "cold users", model.fold_in_users(features=data.left[:3])
         yield "warm users", model.fold_in_users(data.new_rows, features=data.left[:3])
-    if hasattr(model, "add_items") and getattr(model, "targets_", None) is None:
+    if hasattr(model, "add_items") and getattr(model.state_, "targets", None) is None:
         model.add_items(interactions=data.new_columns)
         yield "grown", model.right_factors_
 

@@ -88,7 +88,7 @@ def test_random_updates_like_the_twin(variant, dtype):
 
 
 def test_binary_search_finds_exactly_the_stored_pairs():
-    rows = build(Case("squared")).objective.sides[0]
+    rows = build(Case("squared")).objective.rows[0]
     stored = {(i, int(rows.indices[e])): e for i in range(7) for e in range(rows.indptr[i], rows.indptr[i + 1])}
     for i in range(7):
         for j in range(6):

@@ -17,6 +17,7 @@ from everypair.data.pairs import Pairs
 from everypair.features.laplacian import Laplacian
 from everypair.features.matrix import Features
 from everypair.problem.embedding import SideInformation
+from everypair.problem.layout import Layout
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
@@ -253,11 +254,10 @@ def build(
         loss or loss_named(case.loss),
         negatives,
         ridge,
-        rank=COLUMNS - 2 * biased,
-        biases=biased,
+        layout=Layout(COLUMNS - 2 * biased, biased),
         dtype=dtype,
         n_threads=n_threads,
-        known=tuple(side.side_information(dtype, dense_features) for side in known),
+        informed=tuple(side.side_information(dtype, dense_features) for side in known),
     )
 
     def rounded(array):

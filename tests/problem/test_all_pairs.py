@@ -8,13 +8,15 @@ from everypair.data.pairs import Pairs
 from everypair.features.laplacian import Laplacian
 from everypair.features.matrix import Features
 from everypair.problem import all_pairs
-from everypair.problem.all_pairs import EveryPair, EveryPairObjective
+from everypair.problem.all_pairs import AllPairs
 from everypair.problem.embedding import SideInformation
+from everypair.problem.layout import Layout
 from everypair.problem.losses import get_loss
 from everypair.problem.negatives import Negatives
+from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 from everypair.solvers.alternating import Alternating
-from everypair.solvers.block import BlockSteps
+from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
 
 from .brute import COLUMNS, PLAIN_LOSSES, Case, build, start
@@ -31,9 +33,10 @@ every_case = pytest.mark.parametrize("case", CASES, ids=str)
 def every_pair(problem, known=(None, None), n_threads=1):
     """Return the objective over every pair of a brute-force problem."""
     plain, dense = problem.objective, problem.dense
-    return EveryPairObjective(
-        problem.pairs, plain.loss, plain.negatives, problem.ridge, rank=COLUMNS - 2 * dense.biased,
-        biases=dense.biased, dtype=plain.dtype, n_threads=n_threads, known=known,
+    return Objective(
+        problem.pairs, plain.loss, plain.negatives, problem.ridge,
+        layout=Layout(COLUMNS - 2 * dense.biased, dense.biased),
+        dtype=plain.dtype, n_threads=n_threads, informed=known, negative_loss="same",
     )  # fmt: skip
 
 
@@ -97,7 +100,7 @@ def test_along_and_column_curvatures(case):
     dense, objective = problem.dense, every_pair(problem)
     left, right = clear_start(dense)
     direction = np.random.default_rng(3).normal(size=left.shape)
-    pairs = EveryPair(objective.sides[0], left, right)
+    pairs = AllPairs(objective.rows[0], left, right)
     value = pairs.along(direction)
     for length in (0.0, 0.3, -2.0):
         assert value(length) == pytest.approx(pair_sum(dense, (left + length * direction) @ right.T), rel=1e-12)
@@ -120,7 +123,7 @@ def test_the_squared_loss_is_the_objective_through_gram_matrices(value):
             dear.hessian_vector(side, direction, *factors), plain.hessian_vector(side, direction, *factors), atol=1e-11
         )
     states = [
-        Alternating(objective, None, block_steps=BlockSteps(cg_tol=1e-10, cg_steps=200)).step(Factors(*factors))
+        Alternating(objective, None, side_steps=SideSteps(cg_tol=1e-10, cg_steps=200)).step(Factors(*factors))
         for objective in (plain, dear)
     ]
     assert states[1].objective == pytest.approx(states[0].objective, rel=1e-8)
@@ -158,7 +161,7 @@ def test_sweeps_end_where_both_gradients_vanish(loss, kinds):
         return max(np.abs(objective.gradient(side, *parameters)).max() for side in (0, 1))
 
     state = Factors(left, right, left_parameters=theta[0], right_parameters=theta[1])
-    solver = Alternating(objective, None, block_steps=BlockSteps(cg_tol=1e-3, cg_steps=100))
+    solver = Alternating(objective, None, side_steps=SideSteps(cg_tol=1e-3, cg_steps=100))
     begin, last = steepness(state), objective.value(*theta)
     for _ in range(400):
         state = solver.step(state)
@@ -196,7 +199,7 @@ def test_threads_and_kept_curvatures_do_not_change_a_bit(dtype, monkeypatch):
 def test_weight_zero_leaves_the_stored_pairs_alone():
     pairs = Pairs.from_matrix([[1, 0], [0, 2]], dtype=np.float64)
     negatives = Negatives.from_scheme(pairs, 0.0, value=-1)
-    objective = EveryPairObjective(pairs, "logistic", negatives, Ridge.checked(0, 0), dtype=np.float64)
+    objective = Objective(pairs, "logistic", negatives, Ridge.checked(0, 0), dtype=np.float64, negative_loss="same")
     left, right = np.array([[1.0], [2.0]]), np.array([[3.0], [-1.0]])
     expected = get_loss("logistic").value([1.0, 1.0], [3.0, -2.0]) @ [1.0, 2.0]
     assert objective.value(left, right) == pytest.approx(float(expected), rel=1e-12)

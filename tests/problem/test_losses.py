@@ -180,7 +180,7 @@ def test_logistic_written_by_hand_is_the_built_in_one():
     for side, (this, other) in enumerate(((left, right), (right, left))):
         results = []
         for problem in (built_in, custom):
-            rows = problem.objective.sides[side]
+            rows = problem.objective.rows[side]
             results.append(half_step(rows, this, other, rows.gram_of(other), RowSteps(newton=3, cg=3)))
         np.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-10)
         assert results[0][1] == pytest.approx(results[1][1], rel=1e-12)

@@ -27,7 +27,7 @@ def test_each_sweep_reports_the_objective_where_it_ends(loss, value, biases):
 def test_a_sweep_is_the_left_and_then_the_right_half_step():
     problem = build(Case())
     left, right = start(problem.dense)
-    sides, steps = problem.objective.sides, RowSteps(newton=2)
+    sides, steps = problem.objective.rows, RowSteps(newton=2)
     new_left, _ = half_step(sides[0], left, right, sides[0].gram_of(right), steps)
     new_right, _ = half_step(sides[1], right, new_left, sides[1].gram_of(new_left), steps)
     state = Alternating(problem.objective, steps).step(Factors(left, right))
@@ -52,7 +52,7 @@ def test_threads_do_not_change_a_bit(dtype):
     results = []
     for n_threads in (1, 2):
         problem = build(Case(), shape=(500, 200), dtype=dtype, n_threads=n_threads)
-        solver = Alternating(problem.objective, RowSteps(), n_threads)
+        solver = Alternating(problem.objective, RowSteps())
         state = Factors(*start(problem.dense, dtype=dtype))
         for _ in range(3):
             state = solver.step(state)

@@ -8,14 +8,15 @@ from everypair.data.pairs import Pairs
 from everypair.features.matrix import Features
 from everypair.models.multilabel.rivals import CPLST
 from everypair.problem.embedding import SideInformation
+from everypair.problem.layout import Layout
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 from everypair.solvers import closed_form
 from everypair.solvers.alternating import Alternating
-from everypair.solvers.block import BlockSteps
 from everypair.solvers.closed_form import low_rank_regression
 from everypair.solvers.loop import StopRules, run
+from everypair.solvers.side import SideSteps
 from everypair.training.start import random_start
 
 RANK = 3
@@ -73,10 +74,10 @@ def test_alternating_minimisation_reaches_it_as_the_ridge_vanishes():
     negatives = Negatives.from_scheme(pairs, 1.0)
     objective = Objective(
         pairs, "squared", negatives, Ridge.checked(1e-9, 0), dtype=np.float64,
-        known=(SideInformation(Features(X), 1e-9, own=False), None),
+        informed=(SideInformation(Features(X), 1e-9, own=False), None),
     )  # fmt: skip
-    solver = Alternating(objective, None, 1, BlockSteps("tron", steps=4, cg_tol=1e-6, cg_steps=200))
-    start = random_start(objective, RANK, np.random.default_rng(0))
+    solver = Alternating(objective, None, SideSteps("tron", steps=4, cg_tol=1e-6, cg_steps=200))
+    start = random_start(objective, Layout(RANK), np.random.default_rng(0))
     outcome = run(solver, start, StopRules(400, 1e-14))
     assert outcome.history[0]["objective"] > best * 1.001  # there was something to do
     assert outcome.state.objective == pytest.approx(best, rel=1e-6)

@@ -3,7 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from everypair.solvers.conjugate import DOT_ROWS, conjugate_gradient, inner
+from everypair.problem.gram import DOT_ROWS, inner
+from everypair.solvers.conjugate import conjugate_gradient
 
 ROWS, COLUMNS, LIFTED = 6, 5, 8
 

@@ -85,7 +85,7 @@ def test_threads_do_not_change_a_bit(dtype, monkeypatch):
     results = []
     for n_threads in (1, 2):
         problem = build(Case("squared", value="low_rank"), shape=(500, 200), dtype=dtype, n_threads=n_threads)
-        solver = CoordinateDescent(problem.objective, n_threads=n_threads)
+        solver = CoordinateDescent(problem.objective)
         assert min(len(side.chunks) for side in solver._sides) > 10
         state = Factors(*start(problem.dense, dtype=dtype))
         for _ in range(3):

@@ -33,7 +33,7 @@ def fold_in(problem, side, *, weights=None, values=None, rows=slice(None), dtype
         problem.objective.loss,
         problem.objective.negatives,
         problem.ridge,
-        problem.objective.sides[side].frozen,
+        problem.objective.rows[side].constant,
         targets=targets,
         weights=weights,
         values=values,
@@ -53,16 +53,16 @@ def test_optimum_has_no_gradient(case):
     problem = build(case)
     factors = start(problem.dense)
     for side in (0, 1):
-        rows = problem.objective.sides[side]
+        rows = problem.objective.rows[side]
         origin = np.zeros((rows.n_rows, COLUMNS))
-        if rows.frozen is not None:
-            origin[:, rows.frozen] = 1
+        if rows.constant is not None:
+            origin[:, rows.constant] = 1
         solved = solve_to_optimum(rows, factors[1 - side])
         at = [(start_at, factors[1]) if side == 0 else (factors[0], start_at) for start_at in (origin, solved)]
         before, after = (np.abs(problem.objective.gradient(side, *sides)) for sides in at)
         assert (after.max(axis=1) <= 1e-6 * before.max(axis=1) + 1e-12).all()
-        if rows.frozen is not None:
-            assert (solved[:, rows.frozen] == 1).all()
+        if rows.constant is not None:
+            assert (solved[:, rows.constant] == 1).all()
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -70,17 +70,17 @@ def test_new_rows_are_the_training_sub_problem(case):
     problem = build(case)
     factors = start(problem.dense)
     for side in (0, 1):
-        trained = problem.objective.sides[side]
+        trained = problem.objective.rows[side]
         new = fold_in(problem, side, **own_parts(problem, case, side))
         for name in ("indptr", "indices", "weights", "targets", "other_weights", "other_values"):
             assert np.array_equal(getattr(new, name), getattr(trained, name)), name
-        for name in ("values", "own_weights", "ridge", "own_values"):
+        for name in ("values", "this_weights", "ridge", "this_values"):
             expected = getattr(trained, name)
             if expected is None:
                 assert getattr(new, name) is None
             else:
                 np.testing.assert_allclose(getattr(new, name), expected, rtol=1e-13, atol=1e-15)
-        assert (new.frozen, new.loss) == (trained.frozen, trained.loss)
+        assert (new.constant, new.loss) == (trained.constant, trained.loss)
         expected = solve_to_optimum(trained, factors[1 - side])
         np.testing.assert_allclose(solve_to_optimum(new, factors[1 - side]), expected, rtol=1e-6, atol=1e-8)
 
@@ -111,7 +111,7 @@ def test_single_precision_is_close(loss):
 def test_optimum_beats_its_neighbourhood():
     problem = build(Case())
     left, right = start(problem.dense)
-    solved = solve_to_optimum(problem.objective.sides[0], right)
+    solved = solve_to_optimum(problem.objective.rows[0], right)
     best = problem.dense.value(solved, right)
     rng = np.random.default_rng(0)
     for size in (1e-3, 1e-1, 1.0):
@@ -124,7 +124,7 @@ def test_optimum_beats_its_neighbourhood():
 def test_threads_do_not_change_a_bit(n_threads):
     problem = build(Case(), shape=(400, 100))
     _, right = start(problem.dense)
-    rows = problem.objective.sides[0]
+    rows = problem.objective.rows[0]
     assert np.array_equal(solve_to_optimum(rows, right), solve_to_optimum(rows, right, n_threads))
 
 
@@ -136,16 +136,16 @@ def test_no_rows_at_all():
 
 def test_array_weights_default_to_their_mean_and_can_be_given():
     problem = build(Case(scheme="arrays"), negative_weight=0.4)
-    np.testing.assert_allclose(fold_in(problem, 0).own_weights, 1.0)
-    np.testing.assert_allclose(fold_in(problem, 1).own_weights, 0.4)
+    np.testing.assert_allclose(fold_in(problem, 0).this_weights, 1.0)
+    np.testing.assert_allclose(fold_in(problem, 1).this_weights, 0.4)
     given = np.linspace(0, 2, 7)
-    np.testing.assert_allclose(fold_in(problem, 0, weights=given).own_weights, given)
+    np.testing.assert_allclose(fold_in(problem, 0, weights=given).this_weights, given)
 
 
 def test_low_rank_values_default_to_the_mean_training_row():
     problem = build(Case(value="low_rank"))
     left_values, _ = problem.objective.negatives.value
-    np.testing.assert_allclose(fold_in(problem, 0).own_values, np.tile(left_values.mean(axis=0), (7, 1)))
+    np.testing.assert_allclose(fold_in(problem, 0).this_values, np.tile(left_values.mean(axis=0), (7, 1)))
 
 
 @pytest.mark.parametrize("weights", [np.ones(6), np.ones((7, 1)), -np.ones(7), np.full(7, np.nan)], ids=repr)

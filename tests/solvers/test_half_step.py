@@ -17,7 +17,7 @@ DTYPES = [np.float32, np.float64]
 def step(problem, side, left, right, steps, n_threads=1):
     """Half-step of one side: both sides afterwards, and the sum over stored pairs."""
     this, other = (left, right) if side == 0 else (right, left)
-    rows = problem.objective.sides[side]
+    rows = problem.objective.rows[side]
     new, stored = half_step(rows, this, other, rows.gram_of(other, n_threads), steps, n_threads)
     return (new, right, stored) if side == 0 else (left, new, stored)
 
@@ -174,8 +174,8 @@ def test_returned_sum_is_that_over_the_stored_pairs(loss, dtype, scale):
         tolerance = 1e-13 if dtype == np.float64 else 1e-5
         assert abs(stored - (observed - square)) <= tolerance * (observed + square)
         if dtype == np.float64 or scale == 1:
-            grams = objective.sides[1].gram_of(factors[0]), objective.sides[0].gram_of(factors[1])
-            complete = objective.assemble(stored, *factors, *grams)
+            grams = objective.rows[1].gram_of(factors[0]), objective.rows[0].gram_of(factors[1])
+            complete = objective.total(stored, *factors, *grams)
             assert complete == pytest.approx(objective.value(*factors), rel=100 * tolerance)
 
 

@@ -20,6 +20,8 @@ START = Factors(np.zeros((1, 1)), np.zeros((1, 1)))
 class Scripted:
     """A solver that reports the objectives it was given; sweep t leaves t in the factors."""
 
+    descends = True
+
     objectives: list
     seconds: float = 0.0
     sweeps: int = 0
@@ -246,19 +248,19 @@ def test_the_real_solver_converges_and_is_deterministic(loss):
 
 
 def test_the_real_solver_can_be_interrupted_inside_a_sweep(monkeypatch):
-    problem = build(Case(), shape=(40, 30))
-    solver = Alternating(problem.objective, RowSteps(), n_threads=2)
+    problem = build(Case(), shape=(40, 30), n_threads=2)
+    solver = Alternating(problem.objective, RowSteps())
     state = Factors(*start(problem.dense))
     two_sweeps = solver.step(solver.step(state))
-    assemble, calls = problem.objective.assemble, []
+    total, calls = problem.objective.total, []
 
     def interrupted(*arguments):
         calls.append(1)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return assemble(*arguments)
+        return total(*arguments)
 
-    monkeypatch.setattr(problem.objective, "assemble", interrupted)
+    monkeypatch.setattr(problem.objective, "total", interrupted)
     outcome = run(solver, state, StopRules(9, 0.0))
     assert outcome.status is Status.INTERRUPTED
     assert np.array_equal(outcome.state.left, two_sweeps.left)

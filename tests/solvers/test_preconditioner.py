@@ -10,7 +10,6 @@ from everypair.features.matrix import Features
 from everypair.parallel import single_threaded_blas
 from everypair.problem.embedding import Embedding, SideInformation
 from everypair.solvers import preconditioner
-from everypair.solvers.block_problem import BlockProblem
 from everypair.solvers.preconditioner import Preconditioner, low_rank_factor
 
 from ..problem.brute import COLUMNS, PLAIN_LOSSES, Case, build, start
@@ -26,9 +25,8 @@ def prepared(embedding, graph, case, *, side=0, **options):
     known[1] = known_of(side, embedding, graph != "none", normalized=graph == "normalised")
     problem = build(case, shape=SHAPE, known=tuple(known if side else known[::-1]), **options)
     thetas = start(problem.dense)
-    rows = problem.objective.sides[side]
     other = problem.objective.factors(1 - side, thetas[1 - side])
-    block = BlockProblem(rows, problem.objective.embeddings[side], other, rows.gram_of(other))
+    block = problem.objective.side(side, other, problem.objective.gram(1 - side, other))
     return problem, block, block.at(block.enter(thetas[side]))
 
 
@@ -40,7 +38,7 @@ def matrix_of(solve, rows):
 
 
 def applied(block, point):
-    made = Preconditioner(block.embedding, block.rows.own_weights)
+    made = Preconditioner(block.embedding, block.rows.this_weights)
     solve = made.at(block.other, block.sigma, point.pairs.column_curvatures())
     return matrix_of(solve, len(block.embedding.ridge))
 
@@ -122,7 +120,7 @@ def test_few_directions_and_a_diagonal_are_inverted_exactly(graph, scheme, monke
     monkeypatch.setattr(preconditioner, "low_rank_factor", few)
     problem, block, point = prepared("linear", graph, Case(scheme=scheme))
     p, inner, X, laplacian = written_out(problem, block)
-    factor = few(block.embedding.features, block.rows.own_weights)
+    factor = few(block.embedding.features, block.rows.this_weights)
     assert factor.shape == (WIDTHS[0], 2)
     rest = np.diag(np.maximum(np.diag(X.T @ np.diag(p) @ X) - np.sum(factor**2, axis=1), 0))
     assert rest.max() > 0.01

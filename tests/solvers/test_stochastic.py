@@ -139,8 +139,8 @@ def test_too_large_an_array_is_refused(monkeypatch):
         ({"variant": "hash"}, "variant must be one of 'reform', 'bsearch', 'dense', got 'hash'"),
         ({"learning_rate": 0.0}, "learning_rate must be a finite number > 0"),
         ({"learning_rate": np.nan}, "learning_rate must be a finite number > 0"),
-        ({"updates": 0}, "updates must be a positive integer or None"),
-        ({"updates": 1.5}, "updates must be a positive integer or None"),
+        ({"updates": 0}, "updates must be an integer ≥ 1"),
+        ({"updates": 1.5}, "updates must be an integer ≥ 1"),
     ],
 )
 def test_bad_parameters_are_refused(wrong, message):

@@ -127,8 +127,7 @@ class Pairs:
         """|Ω_i⁺| for every row."""
         if self.disliked is None:
             return np.diff(self.rows.indptr)
-        ends = np.concatenate([[0], np.cumsum(~self.disliked)])
-        return np.diff(ends[self.rows.indptr])
+        return np.diff(kept_pointers(self.rows.indptr, ~self.disliked))
 
     @property
     def right_counts(self) -> NDArray[np.int64]:
@@ -153,6 +152,15 @@ class Pairs:
             weights = np.where(self.disliked, -weights, weights)
         indptr = self.rows.indptr.astype(self.order.dtype)  # int64 here would make scipy widen the indices too
         return sp.csr_array((weights, self.rows.indices, indptr), shape=self.shape)
+
+
+def kept_pointers(indptr: Array, kept: Array) -> NDArray[np.int64]:
+    """Row pointers of the entries that are ``kept``; their differences count them per row.
+
+    >>> kept_pointers(np.array([0, 2, 3]), np.array([True, False, True])).tolist()
+    [0, 1, 2]
+    """
+    return np.concatenate([[0], np.cumsum(kept)])[indptr]
 
 
 def _aligned_targets(targets: Any, matrix: Any, dtype: Any) -> Array:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.data.pairs import Pairs
+from everypair.data.pairs import Pairs, kept_pointers
 
 Array = NDArray[Any]
 SCHEMES = ("user", "item-f", "item-w", "item-s", "uniform")
@@ -112,7 +112,7 @@ class Sampling:
         ([0, 1], [0, 2])
         """
         own, other = (self.left, self.right) if side == 0 else (self.right, self.left)
-        counts = np.diff(np.concatenate([[0], np.cumsum(rows.data > 0)])[rows.indptr])
+        counts = np.diff(kept_pointers(rows.indptr, rows.data > 0))
         wanted = np.rint(total * _shape(self.scheme, side, counts, len(other)) / own.sum()).astype(np.int64)
         order = _random_order(other, seed)
         stored_counts = np.diff(rows.indptr)

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.check import as_csr
+from everypair.data.pairs import kept_pointers
 
 
 class RowSplit(NamedTuple):
@@ -134,8 +135,7 @@ def _canonical(interactions: Any) -> Any:
 
 def _take(matrix: Any, chosen: NDArray[np.bool_]) -> Any:
     """Return the chosen entries (a flag per stored entry) in a matrix of the same shape."""
-    ends = np.concatenate([[0], np.cumsum(chosen)])
-    indptr = ends[matrix.indptr].astype(matrix.indptr.dtype)
+    indptr = kept_pointers(matrix.indptr, chosen).astype(matrix.indptr.dtype)
     return sp.csr_array((matrix.data[chosen], matrix.indices[chosen], indptr), shape=matrix.shape)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair.check import as_csr
+from everypair.data.pairs import kept_pointers
 
 Matrix = Any  # any scipy sparse matrix or array, or anything numpy takes for a two-dimensional array
 
@@ -46,8 +47,7 @@ def positive_pattern(matrix: Matrix, name: str) -> sp.csr_array:
     """
     csr = to_csr(matrix, name)
     keep = csr.data > 0
-    kept_before = np.concatenate(([0], np.cumsum(keep)))
-    return _pattern(kept_before[csr.indptr], csr.indices[keep], csr.shape)
+    return _pattern(kept_pointers(csr.indptr, keep), csr.indices[keep], csr.shape)
 
 
 def count_overlap(one: sp.csr_array, other: sp.csr_array) -> int:

@@ -1,16 +1,16 @@
 """The same loss on every pair, at the cost of every pair.
 
-    F = Σ_Ω c ℓ(y, s) + Σ_{∉Ω} p_i q_j ℓ(ỹ, s) + R(θ) + R̄(θ̄)
+    Σ_Ω c ℓ(y, s) + Σ_{∉Ω} p_i q_j ℓ(ỹ, s)
 
 Only a square over all pairs can be had through Gram matrices, so value, gradient and Hessian·vector cost O(mnk) here.
-This objective exists to be compared: with the logistic loss it is what the OCSMF paper calls LR-wLR. Scores are formed
+This sum exists to be compared: with the logistic loss it is what the OCSMF paper calls LR-wLR. Scores are formed
 in dense blocks of rows, and memory is one block for each thread and, while they fit, every pair's curvature.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from everypair.kernels.all_pairs import every_terms
 from everypair.parallel import Chunk, even_chunks, run_chunks
-from everypair.problem.gram import Gram
-from everypair.problem.objective import Objective
 from everypair.problem.rows import RowProblem
 
 Array = NDArray[Any]
@@ -28,16 +26,7 @@ BLOCK_PAIRS = 1 << 19  # of one block of rows: BLAS is slow on blocks of few row
 KEPT_BYTES = 1 << 30  # up to which all curvatures are kept: Hessian·vector products then take half the time
 
 
-class EveryRows(RowProblem):
-    """Rows that see no quadratic all-pairs term: its Gram matrices are zero. ``own_weights`` are still p."""
-
-    def gram_of(self, other: Array, n_threads: int = 1) -> Gram:
-        """Zeros in the shapes of VᵀQV and VᵀQṼ."""
-        rank, value_rank = other.shape[1], 1 if self.other_values is None else self.other_values.shape[1]
-        return Gram(np.zeros((rank, rank)), np.zeros((rank, value_rank)))
-
-
-class EveryPair:
+class AllPairs:
     """The sum over all m·n pairs at U (``this``) and V (``other``), seen from U's side, and its derivatives by U.
 
     r = w ℓ'(x, s) and t = w ℓ''(x, s), with (w, x) = (c, y) on stored pairs and (p_i q_j, ỹ) elsewhere.
@@ -113,59 +102,33 @@ class EveryPair:
         np.matmul(factors, self._across, out=scores)
         values = np.empty(count)
         self._kernel(
-            *chunk, rows.indptr, rows.indices, rows.weights, rows.targets, self._values(chunk), rows.own_weights,
+            *chunk, rows.indptr, rows.indices, rows.weights, rows.targets, self._values(chunk), rows.this_weights,
             rows.other_weights, scores, values, slopes, curvatures,
         )  # fmt: skip
         return float(values.sum()), slopes, curvatures
 
     def _values(self, chunk: Chunk) -> Array:
         rows = self.rows
-        if rows.own_values is None or rows.other_values is None:
+        if rows.this_values is None or rows.other_values is None:
             return rows.values[:1, None]
-        return np.asarray(rows.own_values[slice(*chunk)] @ rows.other_values.T)
+        return np.asarray(rows.this_values[slice(*chunk)] @ rows.other_values.T)
 
     def _run(self, work: Callable[[Chunk, int], Any]) -> list[Any]:
         return run_chunks(work, even_chunks(self.rows.n_rows, self._block_rows), self.n_threads)
 
-
-class EveryPairObjective(Objective):
-    """:class:`Objective` with the loss itself on the pairs outside Ω, at O(mnk); the same arguments and methods.
-
-    Rows are no longer solved one by one: minimise it with ``Alternating(objective, steps=None)``.
-
-    >>> from everypair.data.pairs import Pairs
-    >>> from everypair.problem.negatives import Negatives
-    >>> from everypair.problem.ridge import Ridge
-    >>> pairs = Pairs.from_matrix([[1, 0], [1, 1]], dtype=np.float64)
-    >>> negatives = Negatives.from_scheme(pairs, weight=0.5, value=-1)
-    >>> objective = EveryPairObjective(pairs, "logistic", negatives, Ridge.checked(0, 0), dtype=np.float64)
-    >>> round(objective.value(np.zeros((2, 1)), np.zeros((2, 1))), 4)  # 3 log 2 + ½ log 2
-    2.426
-    """
-
-    pairs_of = EveryPair
-    row_wise = False
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        names = [field.name for field in fields(RowProblem)]
-        left, right = ({name: getattr(rows, name) for name in names} for rows in self.sides)
-        self.sides = (EveryRows(**left), EveryRows(**right))
-        self._square_of_values = 0.0
-
-
-def every_row(rows: RowProblem, columns: int) -> RowProblem:
-    """Write every pair of ``rows`` out as a stored one, so that they can be solved like any others, at O(nk) each."""
-    size, dtype = rows.n_rows, rows.weights.dtype
-    weights = np.outer(rows.own_weights, rows.other_weights).astype(dtype)
-    targets = np.full((size, columns), rows.values[0] if rows.own_values is None else 0, dtype)
-    if rows.own_values is not None and rows.other_values is not None:
-        targets = (rows.own_values @ rows.other_values.T).astype(dtype)
-    at = np.repeat(np.arange(size), np.diff(rows.indptr)), rows.indices
-    weights[at], targets[at] = rows.weights, rows.targets
-    return replace(
-        rows, indptr=np.arange(size + 1, dtype=np.int64) * columns,
-        indices=np.tile(np.arange(columns, dtype=rows.indices.dtype), size), weights=weights.ravel(),
-        targets=targets.ravel(), values=np.zeros(1, dtype), own_weights=np.zeros(size, dtype), own_values=None,
-        other_values=None,
-    )  # fmt: skip
+    @staticmethod
+    def as_stored(rows: RowProblem, columns: int) -> RowProblem:
+        """Write every pair of ``rows`` out as a stored one, so that they can be solved like any others."""
+        size, dtype = rows.n_rows, rows.weights.dtype
+        weights = np.outer(rows.this_weights, rows.other_weights).astype(dtype)
+        targets = np.full((size, columns), rows.values[0] if rows.this_values is None else 0, dtype)
+        if rows.this_values is not None and rows.other_values is not None:
+            targets = (rows.this_values @ rows.other_values.T).astype(dtype)
+        at = np.repeat(np.arange(size), np.diff(rows.indptr)), rows.indices
+        weights[at], targets[at] = rows.weights, rows.targets
+        return replace(
+            rows, indptr=np.arange(size + 1, dtype=np.int64) * columns,
+            indices=np.tile(np.arange(columns, dtype=rows.indices.dtype), size), weights=weights.ravel(),
+            targets=targets.ravel(), values=np.zeros(1, dtype), this_weights=np.zeros(size, dtype), this_values=None,
+            other_values=None,
+        )  # fmt: skip

@@ -45,20 +45,20 @@ class Embedding:
     own: bool = True
     graph: Laplacian | None = None
     graph_reg: float = 0.0
-    frozen: int | None = None
+    constant: int | None = None
 
     @classmethod
-    def of(cls, own_ridge: Array, known: SideInformation | None, frozen: int | None) -> Embedding:
+    def of(cls, own_ridge: Array, informed: SideInformation | None, constant: int | None) -> Embedding:
         """Combine the ridge of own vectors with what is known of a side."""
-        if known is None:
-            return cls(len(own_ridge), own_ridge, frozen=frozen)
-        parts = [own_ridge] if known.own or known.features is None else []
-        if known.features is not None:
-            parts.append(np.full(known.features.shape[1], known.feature_reg, own_ridge.dtype))
-        graph = known.graph if known.graph_reg > 0 else None
+        if informed is None:
+            return cls(len(own_ridge), own_ridge, constant=constant)
+        parts = [own_ridge] if informed.own or informed.features is None else []
+        if informed.features is not None:
+            parts.append(np.full(informed.features.shape[1], informed.feature_reg, own_ridge.dtype))
+        graph = informed.graph if informed.graph_reg > 0 else None
         return cls(
-            len(own_ridge), np.concatenate(parts), known.features, known.own or known.features is None, graph,
-            known.graph_reg, frozen,
+            len(own_ridge), np.concatenate(parts), informed.features, informed.own or informed.features is None, graph,
+            informed.graph_reg, constant,
         )  # fmt: skip
 
     @property
@@ -79,8 +79,8 @@ class Embedding:
         if self.features is None:
             return theta
         out = self.lift(theta, n_threads)
-        if self.frozen is not None:
-            out[:, self.frozen] = 1
+        if self.constant is not None:
+            out[:, self.constant] = 1
         return out
 
     def lift(self, theta: Array, n_threads: int = 1) -> Array:
@@ -108,8 +108,8 @@ class Embedding:
     def penalty(self, theta: Array, factors: Array, n_threads: int = 1) -> float:
         """R(θ); ``factors`` are those at θ."""
         free = np.ones(theta.shape[1], bool)
-        if self.frozen is not None:
-            free[self.frozen] = False
+        if self.constant is not None:
+            free[self.constant] = False
         value = weighted_norm(theta[:, free], self.ridge)
         if self.graph is not None:
             learnt = factors[:, free].astype(np.float64)  # LU is a difference of large numbers

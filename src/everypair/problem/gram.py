@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from everypair.parallel import Chunk, even_chunks, run_chunks
 
 BLOCK_ROWS = 2048
+DOT_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -57,3 +59,8 @@ def weighted_norm(factors: NDArray[Any], weights: NDArray[Any]) -> float:
         block = factors[start:stop].astype(np.float64)
         total += float(weights[start:stop] @ np.square(block).sum(axis=1))
     return total
+
+
+def inner(a: NDArray[Any], b: NDArray[Any]) -> float:
+    """⟨A,B⟩ over fixed blocks of rows, each in the arrays' own precision, their sum in float64."""
+    return math.fsum(float(np.vdot(a[start:stop], b[start:stop])) for start, stop in even_chunks(len(a), DOT_ROWS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit, vectorize
@@ -15,6 +15,14 @@ from everypair.kernels import losses as codes
 Scalar = Callable[[float, float], float]
 
 
+class Constants(NamedTuple):
+    """What automatic choices start from under a loss, from the studies in ``experiments/``."""
+
+    density_multiple: float = 4.0  # negative_weight="auto": the largest multiple of the density
+    reg: float = 0.075  # reg="auto" of a recommender: the ridge of a small problem
+    label_reg: float = 0.25  # reg="auto" of a classifier: in units of √(mπ(1 − π))
+
+
 class Loss:
     """A convex loss on stored pairs, by its pointwise value, slope ∂ℓ/∂s and curvature ∂²ℓ/∂s² ≥ 0.
 
@@ -23,6 +31,9 @@ class Loss:
     (numba cannot keep them on disk). ``dislike_target`` is the target of an observed dislike, ``negative_value``
     what ``negative_value="auto"`` stands for. Where a loss is not twice differentiable give a generalised
     curvature; where it grows without bound keep the functions free of overflow.
+
+    What a loss can do is said by its attributes: ``quadratic`` (closed forms hold), ``probabilistic`` (1/(1 + e^{−s})
+    is the probability of a positive) and ``constants`` (what automatic choices start from).
 
     >>> import math
     >>> huber = Loss(
@@ -36,6 +47,10 @@ class Loss:
     >>> huber.value(1.0, [1.0, 1e4]).round(3).tolist()
     [0.0, 9998.0]
     """
+
+    quadratic = False
+    probabilistic = False
+    constants = Constants()
 
     def __init__(
         self,
@@ -58,10 +73,11 @@ class Loss:
         self._ufuncs = tuple(vectorize(nopython=True)(function) for function in (value, slope, curvature))
 
     @classmethod
-    def _built_in(cls, name: str, code: int, dislike_target: float, negative_value: float) -> Loss:
+    def _built_in(cls, name: str, code: int, negative: float, **can: Any) -> Loss:
         loss = cls.__new__(cls)
         loss.name, loss.code, loss.custom = name, code, None
-        loss.dislike_target, loss.negative_value = dislike_target, negative_value
+        loss.dislike_target = loss.negative_value = negative
+        vars(loss).update(can)
         return loss
 
     def _part(self, part: int, y: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
@@ -113,9 +129,9 @@ def _compiled(part: str, function: Scalar) -> Any:
 
 
 LOSSES: dict[str, Loss] = {
-    "squared": Loss._built_in("squared", codes.SQUARED, dislike_target=0.0, negative_value=0.0),
-    "logistic": Loss._built_in("logistic", codes.LOGISTIC, dislike_target=-1.0, negative_value=-1.0),
-    "squared_hinge": Loss._built_in("squared_hinge", codes.SQUARED_HINGE, dislike_target=-1.0, negative_value=-1.0),
+    "squared": Loss._built_in("squared", codes.SQUARED, 0.0, quadratic=True, constants=Constants(32.0, 0.06, 0.06)),
+    "logistic": Loss._built_in("logistic", codes.LOGISTIC, -1.0, probabilistic=True),
+    "squared_hinge": Loss._built_in("squared_hinge", codes.SQUARED_HINGE, -1.0),
 }
 
 

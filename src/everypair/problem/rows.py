@@ -3,34 +3,38 @@
     f_i(u) = Σ_{j∈Ω_i} [c_ij ℓ(y_ij, u·v_j) − ½ p_i q_j (ỹ_ij − u·v_j)²]
            + ½ Σ_j p_i q_j (ỹ_ij − u·v_j)² + ½ λ_i ‖u − o_i‖²
 
-Left rows, right rows and rows to fold in are all described by one :class:`RowProblem`.
+Left rows, right rows and rows to fold in are all described by one :class:`RowProblem`. *This* side is the one whose
+rows they are, the *other* side is fixed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.parallel import Chunk, balanced_chunks
+from everypair.data.pairs import Compressed
+from everypair.kernels.stored_pairs import pair_scores
+from everypair.parallel import Chunk, balanced_chunks, run_chunks
 from everypair.problem.gram import Gram, gram
 from everypair.problem.losses import Loss
+from everypair.problem.ridge import Ridge
 
 Array = NDArray[Any]
+EVERY_ROW = slice(None)
 
 
 @dataclass(frozen=True)
 class RowProblem:
-    """Stored pairs, weights and ridge of one side's rows, all in the dtype of the factors.
+    """Stored pairs, weights and ridge of one side's rows, all in the dtype of the factors; made by :meth:`of`.
 
-    ``values`` holds ỹ on the stored pairs, or one entry if it is constant; ``own_values`` and ``other_values`` are the
+    ``values`` holds ỹ on the stored pairs, or one entry if it is constant; ``this_values`` and ``other_values`` are the
     rows of Ũ and Ṽ of a low-rank ỹ. ``centers`` holds o_i, what a row's features already say (0 by default).
-    ``frozen`` is the column of this side that is constant 1 (it carries the other side's bias) and is neither learnt
-    nor penalised.
+    ``constant`` is the column of this side that is 1 throughout (it carries the other side's bias) and is neither
+    learnt nor penalised.
     """
 
     loss: Loss
@@ -39,13 +43,78 @@ class RowProblem:
     weights: Array
     targets: Array
     values: Array
-    own_weights: Array
+    this_weights: Array
     other_weights: Array
     ridge: Array
-    own_values: Array | None = None
+    this_values: Array | None = None
     other_values: Array | None = None
     centers: Array | None = None
-    frozen: int | None = None
+    constant: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        side: int,
+        stored: Compressed,
+        counts: Array,
+        targets: Array,
+        loss: Loss,
+        ridge: Ridge,
+        weights: tuple[Array, Array],
+        value: float | tuple[Array, Array],
+        *,
+        dtype: Any,
+        values: Array | None = None,
+        centers: Array | None = None,
+        constant: int | None = None,
+        n_threads: int = 1,
+    ) -> RowProblem:
+        """Describe the rows of ``side`` that store these pairs, with ``counts`` positives each.
+
+        ``weights`` are p of the rows and q of the other side, ``value`` is ỹ or the rows' part of Ũ and all of Ṽ, each
+        *this side first*. ``values`` are ỹ on the stored pairs where they are known already.
+        """
+        this_weights, other_weights = (np.asarray(array).astype(dtype) for array in weights)
+        this_values = other_values = None
+        if isinstance(value, tuple):
+            this_values, other_values = (np.ascontiguousarray(part, dtype) for part in value)
+            if values is None:
+                values = stored_scores(stored, this_values, other_values, n_threads)
+        else:
+            values = np.full(1, value, dtype)
+        total = total_weights(stored, this_weights, other_weights)
+        return cls(
+            loss=loss,
+            indptr=stored.indptr,
+            indices=stored.indices,
+            weights=stored.weights.astype(dtype, copy=False),
+            targets=targets.astype(dtype, copy=False),
+            values=values,
+            this_weights=this_weights,
+            other_weights=other_weights,
+            ridge=ridge.rows(side, total, counts).astype(dtype),
+            this_values=this_values,
+            other_values=other_values,
+            centers=centers,
+            constant=constant,
+        )
+
+    def slice(self, start: int, stop: int) -> RowProblem:
+        """The same problem of rows [start, stop) alone; nothing of the pairs is copied."""
+        pairs = slice(int(self.indptr[start]), int(self.indptr[stop]))
+        rows = slice(start, stop)
+        return replace(
+            self,
+            indptr=self.indptr[start : stop + 1] - self.indptr[start],
+            indices=self.indices[pairs],
+            weights=self.weights[pairs],
+            targets=self.targets[pairs],
+            values=self.values[pairs] if self.imputed else self.values,
+            this_weights=self.this_weights[rows],
+            ridge=self.ridge[rows],
+            this_values=None if self.this_values is None else self.this_values[rows],
+            centers=None if self.centers is None else self.centers[rows],
+        )
 
     @property
     def n_rows(self) -> int:
@@ -60,46 +129,38 @@ class RowProblem:
     @property
     def imputed(self) -> bool:
         """Whether ỹ differs from pair to pair."""
-        return self.own_values is not None
+        return self.this_values is not None
 
-    def free_columns(self, rank: int) -> NDArray[np.bool_]:
+    def free_columns(self, columns: int) -> NDArray[np.bool_]:
         """Mark the columns that are learnt."""
-        free = np.ones(rank, bool)
-        if self.frozen is not None:
-            free[self.frozen] = False
+        free = np.ones(columns, bool)
+        if self.constant is not None:
+            free[self.constant] = False
         return free
 
     def gram_of(self, other: Array, n_threads: int = 1) -> Gram:
         """VᵀQV and VᵀQṼ of the other side, as these rows see it."""
         return gram(other, self.other_weights, self.other_values, n_threads)
 
-    def pulls(self, other: Gram, rows: slice = slice(None)) -> NDArray[np.float64]:
+    def pulls(self, other: Gram, rows: Any = EVERY_ROW) -> NDArray[np.float64]:
         """Σ_j q_j ỹ_ij v_j for each of ``rows``; a single row where ỹ is constant, since it is the same for all."""
-        if self.own_values is None:
+        if self.this_values is None:
             return float(self.values[0]) * other.pull.T
-        return np.asarray(self.own_values[rows] @ other.pull.T)
+        return np.asarray(self.this_values[rows] @ other.pull.T)
 
 
-class PairsAt(Protocol):
-    """The part of F that is summed over pairs, at some factors."""
+def stored_scores(stored: Compressed, this: Array, other: Array, n_threads: int = 1) -> Array:
+    """Scores u_i · v_j of the stored pairs, in their order."""
+    out = np.empty(len(stored.indices), this.dtype)
 
-    value: float
+    def work(chunk: Chunk, worker: int) -> None:
+        pair_scores(*chunk, stored.indptr, stored.indices, this, other, out)
 
-    def gradient(self) -> Array:
-        """R V."""
-        ...
-
-    def product(self, direction: Array) -> Array:
-        """[t_ij (n_i·v_j)] V."""
-        ...
-
-    def column_curvatures(self) -> NDArray[np.float64]:
-        """Σ_i t_ij for every row j of V."""
-        ...
-
-    def along(self, direction: Array) -> Callable[[float], float]:
-        """Value at U + α N."""
-        ...
+    run_chunks(work, balanced_chunks(stored.indptr), n_threads)
+    return out
 
 
-PairsOf = Callable[[RowProblem, Array, Array, int], PairsAt]
+def total_weights(stored: Compressed, this_weights: Array, other_weights: Array) -> NDArray[np.float64]:
+    """Σ_{j∈Ω_i} c_ij + p_i Σ_j q_j for every row: the total weight of its sub-problem."""
+    sums = np.concatenate([[0.0], np.cumsum(stored.weights, dtype=np.float64)])
+    return np.asarray(np.diff(sums[stored.indptr]) + this_weights * other_weights.sum(dtype=np.float64))

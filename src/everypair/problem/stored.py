@@ -59,7 +59,7 @@ class StoredPairs:
         values, slopes, curvatures = np.empty(rows.n_rows), np.empty_like(scores), np.empty_like(scores)
         self._run(
             pair_terms(rows.loss.code, rows.imputed, rows.loss.custom), rows.weights, rows.targets, rows.values,
-            rows.own_weights, rows.other_weights, scores, values, slopes, curvatures,
+            rows.this_weights, rows.other_weights, scores, values, slopes, curvatures,
         )  # fmt: skip
         return float(values.sum()), slopes, curvatures
 

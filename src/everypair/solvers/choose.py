@@ -15,18 +15,22 @@ from collections.abc import Callable
 
 from everypair.problem.losses import Loss
 from everypair.problem.objective import Objective
-from everypair.solvers.alternating import Alternating
-from everypair.solvers.block import BlockSteps
+from everypair.solvers.alternating import SIDE_METHODS, Alternating
 from everypair.solvers.coordinate import CoordinateDescent
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Solver
+from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
-from everypair.solvers.stochastic import StochasticGradient
+from everypair.solvers.stochastic import VARIANTS, StochasticGradient
 
-BLOCK_METHODS = ("tron", "newton-linesearch", "gradient")
-SOLVERS = ("auto", "newton", "block", "als", "cd", *BLOCK_METHODS, "sg-reform", "sg-bsearch", "sg-dense")
-SQUARED_ONLY = ("als", "cd")
-ROWS_ONLY = ("cd", "sg-reform", "sg-bsearch", "sg-dense")
+STOCHASTIC = tuple(f"sg-{variant}" for variant in VARIANTS)
+ROW_METHODS = ("auto", "newton", "block", "als")
+CLASSES: dict[str, type[Alternating | CoordinateDescent | StochasticGradient]] = {
+    **dict.fromkeys((*ROW_METHODS, *SIDE_METHODS), Alternating),
+    "cd": CoordinateDescent,
+    **dict.fromkeys(STOCHASTIC, StochasticGradient),
+}
+SOLVERS = (*ROW_METHODS, "cd", *SIDE_METHODS, *STOCHASTIC)
 GRADIENT_STEPS = 10  # of "gradient" in each half-sweep
 BLOCK = 32
 
@@ -41,33 +45,32 @@ def check_solver(name: str, loss: Loss, structured: bool = False) -> None:
     ...
     ValueError: solver="als" minimises the squared loss only, not 'logistic': use "newton" or "block".
     """
-    if not isinstance(name, str) or name not in SOLVERS:
+    if not isinstance(name, str) or name not in CLASSES:
         raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {name!r}.")
-    if name in SQUARED_ONLY and loss.name != "squared":
+    solver = CLASSES[name]
+    if (solver.quadratic_only or name == "als") and not loss.quadratic:
         raise ValueError(
             f'solver="{name}" minimises the squared loss only, not {loss.name!r}: use "newton" or "block".'
         )
-    if structured and name in ROWS_ONLY:
+    if structured and not solver.structured:
         raise ValueError(
             f'solver="{name}" knows neither features nor graphs nor negative_loss="same": use "auto", "tron", '
             '"newton-linesearch" or "gradient".'
         )
 
 
-def solver_maker(
-    name: str, columns: int, cg_steps: int, seed: int, n_threads: int
-) -> Callable[[Objective], Solver[Factors]]:
+def solver_maker(name: str, columns: int, cg_steps: int, seed: int) -> Callable[[Objective], Solver[Factors]]:
     """Return the function that builds the named solver for an objective whose factors have ``columns`` columns."""
 
     def make(objective: Objective) -> Solver[Factors]:
         if name == "cd":
-            return CoordinateDescent(objective, n_threads=n_threads)
-        if name.startswith("sg-"):
+            return CoordinateDescent(objective)
+        if name in STOCHASTIC:
             return StochasticGradient(objective, variant=name.removeprefix("sg-"), random_state=seed)
-        if name in BLOCK_METHODS:
-            steps = BlockSteps(name, GRADIENT_STEPS) if name == "gradient" else BlockSteps(name)
-            return Alternating(objective, None, n_threads, steps)
+        if name in SIDE_METHODS:
+            steps = SideSteps(name, GRADIENT_STEPS) if name == "gradient" else SideSteps(name)
+            return Alternating(objective, None, steps)
         block = {"als": columns, "block": BLOCK}.get(name)
-        return Alternating(objective, RowSteps(cg=cg_steps, block=block), n_threads)
+        return Alternating(objective, RowSteps(cg=cg_steps, block=block))
 
     return make

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.parallel import even_chunks
+from everypair.problem.gram import inner
 
 Array = NDArray[Any]
-DOT_ROWS = 4096
 Product = Callable[[Array], tuple[Array, Array]]
 
 
@@ -31,11 +30,6 @@ class ModelStep:
     length: float
     products: int
     at_boundary: bool
-
-
-def inner(a: Array, b: Array) -> float:
-    """⟨A,B⟩ over fixed blocks of rows, each in the arrays' own precision, their sum in float64."""
-    return math.fsum(float(np.vdot(a[start:stop], b[start:stop])) for start, stop in even_chunks(len(a), DOT_ROWS))
 
 
 def conjugate_gradient(

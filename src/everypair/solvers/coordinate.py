@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.check import integer
 from everypair.kernels.coordinate import exchange_column, stored_values, update_column
-from everypair.kernels.losses import SQUARED
 from everypair.kernels.stored_pairs import pair_scores
 from everypair.parallel import Chunk, balanced_chunks, run_chunks, single_threaded_blas
-from everypair.problem.objective import LEFT, RIGHT, Objective
+from everypair.problem.layout import LEFT, RIGHT
+from everypair.problem.objective import Objective
 from everypair.problem.rows import RowProblem
 from everypair.solvers.state import Factors
 
@@ -89,10 +90,10 @@ class _Side:
         def work(chunk: Chunk, worker: int) -> tuple[Array, Array]:
             rows = slice(*chunk)
             pulls = -(products @ self.columns[:, rows])
-            pulls += pull if problem.own_values is None else problem.own_values[rows] @ pull
+            pulls += pull if problem.this_values is None else problem.this_values[rows] @ pull
             update_column(
                 *chunk, problem.indptr, problem.indices, problem.weights, self.lift, self.residual,
-                problem.own_weights, problem.other_weights, problem.ridge, other, square, pulls, rounding, this,
+                problem.this_weights, problem.other_weights, problem.ridge, other, square, pulls, rounding, this,
             )  # fmt: skip
             return self._part(column, chunk)
 
@@ -105,7 +106,7 @@ class _Side:
         def work(chunk: Chunk, worker: int) -> None:
             stored_values(
                 *chunk, problem.indptr, problem.indices, problem.weights, self.lift, self.residual,
-                problem.own_weights, problem.other_weights, values,
+                problem.this_weights, problem.other_weights, values,
             )  # fmt: skip
 
         run_chunks(work, self.chunks, self.n_threads)
@@ -143,20 +144,18 @@ class CoordinateDescent:
     """
 
     descends = True
+    quadratic_only, structured = True, False
 
-    def __init__(self, objective: Objective, inner: int = INNER, n_threads: int = 1) -> None:
-        if objective.loss.code != SQUARED:
+    def __init__(self, objective: Objective, inner: int = INNER) -> None:
+        if not objective.loss.quadratic:
             raise ValueError(
                 f"coordinate descent has a closed form for the squared loss only, not for {objective.loss.name!r}; "
                 'choose the solver "newton" or "block" instead.'
             )
-        if isinstance(inner, bool) or not isinstance(inner, int | np.integer) or inner < 1:
-            raise ValueError(f"inner must be a positive integer, got {inner!r}.")
         self.objective = objective
-        self.inner = int(inner)
-        self.n_threads = n_threads
-        left, right = objective.sides
-        self._sides = (_Side(left, right, n_threads), _Side(right, left, n_threads))
+        self.inner = integer("inner", inner)
+        left, right = objective.rows
+        self._sides = (_Side(left, right, objective.n_threads), _Side(right, left, objective.n_threads))
         self._last: Factors | None = None
 
     def step(self, state: Factors) -> Factors:
@@ -178,9 +177,9 @@ class CoordinateDescent:
             left.exchange(learnt, taken)
             right.exchange(learnt[::-1], taken[::-1])
             learnt = taken
-            if left.problem.frozen == column:
+            if left.problem.constant == column:
                 right.update(column, left.columns[column], left.sums(column))
-            elif right.problem.frozen == column:
+            elif right.problem.constant == column:
                 left.update(column, right.columns[column], right.sums(column))
             else:
                 sums = right.sums(column)
@@ -192,7 +191,6 @@ class CoordinateDescent:
 
     def _result(self) -> Factors:
         left, right = (np.array(side.columns.T, order="C") for side in self._sides)
-        left_rows, right_rows = self.objective.sides
-        grams = right_rows.gram_of(left, self.n_threads), left_rows.gram_of(right, self.n_threads)
-        value = self.objective.assemble(self._sides[LEFT].stored(), left, right, *grams)
+        grams = self.objective.gram(LEFT, left), self.objective.gram(RIGHT, right)
+        value = self.objective.total(self._sides[LEFT].stored(), left, right, *grams)
         return Factors(left, right, value, grams[1])

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from everypair.kernels.row_blocks import block_solver
 from everypair.kernels.row_newton import Kernel, row_solver
-from everypair.parallel import Chunk, blocked_product, run_chunks, single_threaded_blas
+from everypair.parallel import Chunk, run_chunks
 from everypair.problem.gram import Gram
 from everypair.problem.losses import Loss
+from everypair.problem.rotation import eigenbasis, rotate
 from everypair.problem.rows import RowProblem
 
 Array = NDArray[Any]
-ROTATED_ROWS = 4096
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def half_step(
     sigma, basis = eigenbasis(gram.matrix, free)
     rotation = basis.astype(dtype)
     rotated = rotate(other, rotation, n_threads)
-    fixed = np.zeros(rank) if problem.frozen is None else gram.matrix[problem.frozen] * free
+    fixed = np.zeros(rank) if problem.constant is None else gram.matrix[problem.constant] * free
     kernel = steps.kernel(rank, problem.loss, problem.imputed)
     longest = int(np.diff(problem.indptr).max(initial=0))
     scratch = [np.empty((6, longest), dtype) for _ in range(n_threads)]
@@ -79,12 +79,12 @@ def half_step(
     def work(chunk: Chunk, worker: int) -> None:
         rows = slice(*chunk)
         block = this[rows] @ rotation
-        linear = problem.own_weights[rows, None] * ((problem.pulls(gram, rows) - fixed) @ basis)
+        linear = problem.this_weights[rows, None] * ((problem.pulls(gram, rows) - fixed) @ basis)
         if problem.centers is not None:
             linear += problem.ridge[rows, None] * (problem.centers[rows] @ basis)
         kernel(
             *chunk, problem.indptr, problem.indices, problem.weights, problem.targets, problem.values, rotated,
-            problem.other_weights, problem.own_weights, problem.ridge, sigma, mask, linear.astype(dtype), block,
+            problem.other_weights, problem.this_weights, problem.ridge, sigma, mask, linear.astype(dtype), block,
             values[rows], moved[rows], steps.newton, steps.cg, steps.newton_tol, steps.cg_tol, rounding,
             scratch[worker],
         )  # fmt: skip
@@ -93,21 +93,6 @@ def half_step(
         new[rows][still] = this[rows][still]  # rather than there and back, which rounds
 
     run_chunks(work, problem.chunks, n_threads)
-    if problem.frozen is not None:
-        new[:, problem.frozen] = this[:, problem.frozen]
+    if problem.constant is not None:
+        new[:, problem.constant] = this[:, problem.constant]
     return new, float(values.sum())
-
-
-def rotate(factors: Array, rotation: Array, n_threads: int) -> Array:
-    """Return factors @ rotation, in fixed blocks."""
-    return blocked_product(factors, rotation, ROTATED_ROWS, n_threads)
-
-
-def eigenbasis(matrix: NDArray[np.float64], free: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors of the free block of the Gram matrix; a constant column keeps its own axis."""
-    sigma, basis = np.zeros(len(free)), np.eye(len(free))
-    with single_threaded_blas():
-        values, vectors = np.linalg.eigh(matrix[np.ix_(free, free)])
-    sigma[free] = np.maximum(values, 0.0)
-    basis[np.ix_(free, free)] = vectors
-    return sigma, basis

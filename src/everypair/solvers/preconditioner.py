@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from everypair.features.matrix import DENSE_ROWS, Features
 from everypair.parallel import Chunk, blocked_product, even_chunks, run_chunks, single_threaded_blas
 from everypair.problem.embedding import Embedding
-from everypair.solvers.half_step import eigenbasis, rotate
+from everypair.problem.rotation import eigenbasis, rotate
 
 Array = NDArray[Any]
 Solve = Callable[[Array], Array]
@@ -35,9 +35,9 @@ FACTORISABLE = 1e-12  # of the trace of λ_g XᵀLX: the least ridge with which 
 class Preconditioner:
     """What can be prepared once for one side; :meth:`at` adds what changes from step to step."""
 
-    def __init__(self, embedding: Embedding, own_weights: Array, n_threads: int = 1) -> None:
+    def __init__(self, embedding: Embedding, this_weights: Array, n_threads: int = 1) -> None:
         self.embedding, self.n_threads = embedding, n_threads
-        self.weights = own_weights if own_weights.any() else np.ones_like(own_weights)
+        self.weights = this_weights if this_weights.any() else np.ones_like(this_weights)
         self._features: Callable[[Array], Solve] | None = None
         if embedding.features is not None:
             small = embedding.features.shape[1] <= EXACT_FEATURES
@@ -53,7 +53,7 @@ class Preconditioner:
         total = float(self.weights.sum(dtype=np.float64))
         wide = other.astype(np.float64)
         effective = np.diag(sigma.astype(np.float64)) + (wide * (curvatures / total)[:, None]).T @ wide
-        free = np.arange(len(sigma)) != self.embedding.frozen
+        free = np.arange(len(sigma)) != self.embedding.constant
         spectrum, basis = eigenbasis(effective, free)
         there, back = basis.astype(other.dtype), np.ascontiguousarray(basis.T.astype(other.dtype))
         solve = self._solver(spectrum.astype(other.dtype))

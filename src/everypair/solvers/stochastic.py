@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.check import integer
 from everypair.kernels.losses import CUSTOM
 from everypair.kernels.stochastic import BSEARCH, DENSE, REFORM, Terms, random_updates
-from everypair.problem.objective import LEFT, RIGHT, Objective
+from everypair.problem.layout import LEFT, RIGHT
+from everypair.problem.objective import Objective
 from everypair.solvers.state import Factors
 
 Array = NDArray[Any]
@@ -51,6 +53,7 @@ class StochasticGradient:
     """
 
     descends = False
+    quadratic_only, structured = False, False
 
     def __init__(
         self,
@@ -70,12 +73,11 @@ class StochasticGradient:
                 f"stochastic gradient knows the built-in losses only, not {objective.loss.name!r}; "
                 'choose the solver "newton" or "block" instead.'
             )
-        m, n = (side.n_rows for side in objective.sides)
-        stored = len(objective.sides[LEFT].indices)
+        m, n = (side.n_rows for side in objective.rows)
+        stored = len(objective.rows[LEFT].indices)
         if updates is None:
             updates = min(m * n, UPDATES_PER_STORED_PAIR * stored)
-        if isinstance(updates, bool) or not isinstance(updates, int | np.integer) or updates < 1:
-            raise ValueError(f"updates must be a positive integer or None, got {updates!r}.")
+        updates = integer("updates", updates)
         if variant == "dense" and 4 * m * n > MAX_DENSE_BYTES:
             raise ValueError(
                 f'variant="dense" needs an array of {m} × {n} numbers, {4 * m * n / 2**30:.1f} GiB, and at most '
@@ -84,9 +86,9 @@ class StochasticGradient:
         self.objective = objective
         self.variant = variant
         self.learning_rate = float(learning_rate)
-        self.updates = int(updates)
-        left = objective.sides[LEFT]
-        self._only_stored = variant == "reform" and not (left.own_weights.any() and left.other_weights.any())
+        self.updates = updates
+        left = objective.rows[LEFT]
+        self._only_stored = variant == "reform" and not (left.this_weights.any() and left.other_weights.any())
         self.n_terms = (0 if self._only_stored else m * n) + (stored if variant == "reform" else 0)
         self._counter = np.random.default_rng(random_state).integers(2**64, dtype=np.uint64)
         self._lookup = self._rows_or_positions()
@@ -95,21 +97,21 @@ class StochasticGradient:
 
     def terms(self, rank: int) -> Terms:
         """Return what the terms of F are made of, for factors of ``rank`` columns."""
-        left, right = self.objective.sides
+        left, right = self.objective.rows
         m, n = left.n_rows, right.n_rows
         more: tuple[Any, Any] = (0, 0)
         if self.variant == "reform":  # a row's stored pairs are terms of it too
             more = np.diff(left.indptr), np.diff(right.indptr)
         constant, values = float(left.values[0]), (np.empty((m, 0), left.values.dtype),) * 2
-        if left.own_values is not None and left.other_values is not None:
-            constant, values = 0.0, (left.own_values, left.other_values)
+        if left.this_values is not None and left.other_values is not None:
+            constant, values = 0.0, (left.this_values, left.other_values)
         return Terms(
             *self._lookup,
             indptr=left.indptr,
             indices=left.indices,
             c=left.weights,
             y=left.targets,
-            p=left.own_weights,
+            p=left.this_weights,
             q=left.other_weights,
             constant=constant,
             left_values=values[LEFT],
@@ -136,13 +138,13 @@ class StochasticGradient:
 
     def _rows_or_positions(self) -> tuple[Array, Array]:
         """Return the row of every stored pair and the m × n array of their positions, each only where it is used."""
-        left = self.objective.sides[LEFT]
+        left = self.objective.rows[LEFT]
         rows, positions = np.empty(0, left.indices.dtype), np.empty((0, 0), np.int32)
         if self.variant != "bsearch":
             every_row = np.repeat(np.arange(left.n_rows, dtype=left.indices.dtype), np.diff(left.indptr))
             if self.variant == "reform":
                 rows = every_row
             else:
-                positions = np.zeros((left.n_rows, self.objective.sides[RIGHT].n_rows), np.int32)
+                positions = np.zeros((left.n_rows, self.objective.rows[RIGHT].n_rows), np.int32)
                 positions[every_row, left.indices] = np.arange(1, len(every_row) + 1)
         return rows, positions

@@ -29,13 +29,14 @@ def sweep_on_two_pairs(
         pairs = Pairs.from_matrix(np.eye(2), dtype=dtype)
         value = objective.negatives.value
         tiny_value = (np.ones((2, 1)), np.ones((2, 1))) if isinstance(value, tuple) else 0.0
-        tiny = type(objective)(
+        tiny = Objective(
             pairs,
             objective.loss,
             Negatives.from_scheme(pairs, 1.0, "constant", tiny_value),
             Ridge.checked(1.0, 0.0),
             dtype=dtype,
-            known=(_on_two_entities(objective.known[0], dtype), _on_two_entities(objective.known[1], dtype)),
+            informed=(_on_two_entities(objective.informed[0], dtype), _on_two_entities(objective.informed[1], dtype)),
+            negative_loss=objective.negative_loss,
         )
         left, right = (np.ones((len(embedding.ridge), columns), dtype) for embedding in tiny.embeddings)
         ones = np.ones((2, columns), dtype)
@@ -44,13 +45,13 @@ def sweep_on_two_pairs(
     return warm_up
 
 
-def _on_two_entities(known: SideInformation | None, dtype: Any) -> SideInformation | None:
+def _on_two_entities(informed: SideInformation | None, dtype: Any) -> SideInformation | None:
     """Return side information of the same kinds about two entities."""
-    if known is None:
+    if informed is None:
         return None
     features = graph = None
-    if known.features is not None:
-        features = Features(np.eye(2) if known.features.dense is not None else sp.eye_array(2, format="csr"), dtype)
-    if known.graph is not None:
+    if informed.features is not None:
+        features = Features(np.eye(2) if informed.features.dense is not None else sp.eye_array(2, format="csr"), dtype)
+    if informed.graph is not None:
         graph = Laplacian.from_similarity(np.ones((2, 2)), dtype=dtype)
-    return SideInformation(features, 1.0, known.own, graph, 1.0)
+    return SideInformation(features, 1.0, informed.own, graph, 1.0)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair import OneClassMF
-from everypair.testing.recommender import block_matrix
+from everypair.testing import block_matrix
 
 MATRIX = block_matrix()[0]
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair import BPR, OneClassMF, Popularity, SubsampledMF
-from everypair.testing.recommender import block_matrix, group_of
+from everypair.testing import block_matrix, group_of
 
 from .informed import ITEMS, USERS, converged, double, problem
 

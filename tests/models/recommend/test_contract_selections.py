@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from everypair import BPR, EnsembleMF, SubsampledMF
-from everypair.testing.recommender import RecommenderContract, block_matrix
+from everypair.testing import RecommenderContract, block_matrix
 
 
 class TestSubsampledSquared(RecommenderContract):

@@ -7,7 +7,7 @@ from scipy.stats import spearmanr
 from everypair import OneClassMF
 from everypair.problem.negatives import Negatives
 from everypair.solvers.loop import Status
-from everypair.testing.recommender import block_matrix
+from everypair.testing import block_matrix
 
 pytestmark = pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge"])
 ENDED_WELL = (Status.CONVERGED, Status.MAX_ITER)

@@ -5,7 +5,7 @@ import pytest
 
 from everypair import EnsembleMF, SubsampledMF
 from everypair.solvers.loop import Status
-from everypair.testing.recommender import block_matrix
+from everypair.testing import block_matrix
 
 FIXED = {"rank": 2, "reg": 0.05, "max_iter": 3, "dtype": "float64"}
 

@@ -5,7 +5,7 @@ import pytest
 
 from everypair import OneClassMF
 from everypair.problem.losses import get_loss
-from everypair.testing.recommender import block_matrix
+from everypair.testing import block_matrix
 
 LOSSES = ("logistic", "squared", "squared_hinge")
 OWN, OTHER = np.linspace(-2, 1, 88).reshape(44, 2), np.linspace(-1, 1, 42).reshape(21, 2)

@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 from everypair import OneClassMF
 from everypair.problem.negatives import Negatives
-from everypair.testing.recommender import block_matrix, group_of
+from everypair.testing import block_matrix, group_of
 
 from .informed import ITEMS, USERS, double, problem
 

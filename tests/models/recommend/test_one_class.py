@@ -13,7 +13,7 @@ from everypair.problem.losses import Loss, get_loss
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 from everypair.solvers.loop import Status
-from everypair.testing.recommender import block_matrix
+from everypair.testing import block_matrix
 
 LOSSES = ("logistic", "squared", "squared_hinge")
 
@@ -397,7 +397,7 @@ def assert_optimal(fitted, matrix, side):
     fold_in = fitted.fold_in_items if side else fitted.fold_in_users
     factors[side] = fold_in(sp.csr_array(matrix), **extra)
     gradient = objective.gradient(side, *factors)
-    free = objective.sides[side].free_columns(factors[side].shape[1])
+    free = objective.rows[side].free_columns(factors[side].shape[1])
     factors[side] = np.where(free, 0.0, factors[side])
     np.testing.assert_allclose(gradient, 0, atol=1e-8 * np.abs(objective.gradient(side, *factors)).max())
 

@@ -10,7 +10,7 @@ from everypair.data import split_entries
 from everypair.features import knn_graph
 from everypair.models.recommend.side_information import FEATURE_SHARE
 from everypair.solvers.loop import Status
-from everypair.testing.recommender import block_matrix, group_of
+from everypair.testing import block_matrix, group_of
 
 from .informed import ITEMS, USERS, double, problem, written_out
 

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from everypair import SubsampledMF
 from everypair.problem import get_loss
-from everypair.testing.recommender import block_matrix
+from everypair.testing import block_matrix
 
 VALUES = {"squared": 0.0, "logistic": -1.0, "squared_hinge": -1.0}
 

@@ -31,8 +31,6 @@ Array = NDArray[Any]
 Rows = NDArray[np.int64]
 MOST_RANK = 100
 DENSE_LABELS = 0.1
-REG = {"squared": 0.06}  # of √(mπ(1 − π)), by loss
-REG_OTHERS = 0.25
 MULTIPLES = (0.5, 1.0, 2.0, 4.0)
 SMALLER, LARGER = 0.25, 2.0  # steps beyond these,
 SMALLEST, LARGEST = 2.0**-11, 2.0**6  # and how far they go
@@ -57,7 +55,7 @@ def auto_rank(features: tuple[int, int], n_labels: int) -> int:
 
 def auto_negative_weight(curvature: float, loss: Loss) -> float:
     """Curvature of the logistic loss at the prior; 1 for losses whose curvature at a negative is 1."""
-    return curvature if loss.name == "logistic" else 1.0
+    return curvature if loss.probabilistic else 1.0
 
 
 def auto_negative_value(share: float, weight: float, loss: Loss) -> float:
@@ -67,7 +65,7 @@ def auto_negative_value(share: float, weight: float, loss: Loss) -> float:
     >>> round(auto_negative_value(0.01, 0.01 * 0.99, get_loss("logistic")), 3)
     -5.605
     """
-    if loss.name != "logistic" or weight == 0:
+    if not loss.probabilistic or weight == 0:
         return loss.negative_value
     return float(np.log(share / (1 - share)) - share / weight)
 
@@ -79,7 +77,7 @@ def reg_unit(share: float, n_rows: float, known_share: float, loss: Loss) -> flo
     >>> round(reg_unit(0.015, 4880, 1.0, get_loss("logistic")), 2)
     2.12
     """
-    return REG.get(loss.name, REG_OTHERS) * float(np.sqrt(n_rows * known_share * share * (1 - share)))
+    return loss.constants.label_reg * float(np.sqrt(n_rows * known_share * share * (1 - share)))
 
 
 def held_out(labels: Labels) -> Iterator[tuple[Rows, Rows]]:

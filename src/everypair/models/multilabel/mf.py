@@ -21,10 +21,11 @@ from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.multilabel import defaults
 from everypair.models.multilabel.base import MultiLabelClassifier
 from everypair.models.multilabel.problem import LabelProblem, Terms
-from everypair.parallel import resolve_threads
+from everypair.problem.layout import LEFT, Layout
 from everypair.problem.losses import Loss, get_loss
-from everypair.problem.objective import LEFT, Objective
-from everypair.solvers.choose import BLOCK_METHODS, solver_maker
+from everypair.problem.objective import Objective
+from everypair.solvers.alternating import SIDE_METHODS
+from everypair.solvers.choose import solver_maker
 from everypair.solvers.closed_form import low_rank_regression
 from everypair.solvers.loop import Callback, Outcome, Status, StopRules, checked_callbacks, run
 from everypair.solvers.state import Factors
@@ -33,7 +34,7 @@ from everypair.training.train import train
 from everypair.training.warm_up import sweep_on_two_pairs
 
 Array = NDArray[Any]
-SOLVERS = ("auto", *BLOCK_METHODS, "svd")
+SOLVERS = ("auto", *SIDE_METHODS, "svd")
 CLOSED_FORM = "Solved in closed form."
 SEARCH_RULES = StopRules(max_iter=5, tol=1e-3)  # of each candidate of reg="auto"
 MONITOR = "ndcg@5"
@@ -191,8 +192,8 @@ class MultiLabelMF(MultiLabelClassifier):
         terms = self._terms(problem, loss, multiples[1])
         self.negative_loss_ = "same" if terms.same or labels.known is not None else "squared"
         self.negative_weight_, self.negative_value_ = terms.weight, terms.value
-        objective = problem.objective(terms, self.reg_, self.rank_, np.dtype(self.dtype), self.n_threads)
-        self._keep(self._train(objective, random_start(objective, self.rank_, random)))
+        objective = problem.objective(terms, self.reg_, np.dtype(self.dtype), self.n_threads)
+        self._keep(self._train(objective, random_start(objective, Layout(self.rank_), random)))
 
     def _train(self, objective: Objective, start: Factors) -> Outcome[Factors]:
         rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
@@ -211,7 +212,7 @@ class MultiLabelMF(MultiLabelClassifier):
 
     def _solver_maker(self) -> Callable[[Objective], Any]:
         name = "tron" if self.solver == "auto" else self.solver
-        return solver_maker(name, self.rank_, 1, 0, resolve_threads(self.n_threads))
+        return solver_maker(name, self.rank_, 1, 0)
 
     def _solve(self, problem: LabelProblem, seed: int) -> None:
         """The closed form."""
@@ -221,9 +222,7 @@ class MultiLabelMF(MultiLabelClassifier):
         self.rank_, self.reg_ = W.shape[1], 0.0
         self.negative_loss_, self.negative_weight_, self.negative_value_ = "squared", 1.0, 0.0
         self.feature_weights_, self.label_factors_ = W.astype(self.dtype), H.astype(self.dtype)
-        objective = problem.objective(
-            Terms(get_loss("squared"), False, 1.0, 0.0), 0.0, self.rank_, np.float64, self.n_threads
-        )
+        objective = problem.objective(Terms(get_loss("squared"), False, 1.0, 0.0), 0.0, np.float64, self.n_threads)
         self.objective_ = objective.value(W, H)
         self.history_ = [{"iteration": 1, "objective": self.objective_}]
         self.status_ = CLOSED_FORM
@@ -243,7 +242,7 @@ class MultiLabelMF(MultiLabelClassifier):
             return defaults.held_out_quality(problem.labels, self._score_path(problem, loss, steps))
 
         reg = defaults.best_multiple(lambda multiples: measure([(multiple, 1.0) for multiple in multiples]))
-        weighted = loss.name == "logistic" and self.negative_weight == "auto" and self.unlabeled == "negative"
+        weighted = loss.probabilistic and self.negative_weight == "auto" and self.unlabeled == "negative"
         if reg is None or not weighted or self._terms(problem, loss).same:
             return reg or 1.0, 1.0
         once, twice = measure([(reg, 1.0), (reg, 2.0)]) or (0.0, 0.0)
@@ -260,8 +259,8 @@ class MultiLabelMF(MultiLabelClassifier):
             state = None
             for reg, weight in steps:
                 terms = self._terms(part, loss, weight)
-                objective = part.objective(terms, reg * part.reg_unit(loss), self.rank_, dtype, self.n_threads)
-                start = state or random_start(objective, self.rank_, np.random.default_rng(0))
+                objective = part.objective(terms, reg * part.reg_unit(loss), dtype, self.n_threads)
+                start = state or random_start(objective, Layout(self.rank_), np.random.default_rng(0))
                 state = run(self._solver_maker()(objective), start, SEARCH_RULES).state
                 yield np.asarray((others @ state.parameters(LEFT)) @ state.right.T)
 
@@ -322,7 +321,7 @@ class MultiLabelMF(MultiLabelClassifier):
     def _natural_threshold(self) -> float:
         return 0.5 * (1.0 + get_loss(self.loss).dislike_target)
 
-    @available_if(lambda model: model.loss == "logistic")
+    @available_if(lambda model: get_loss(model.loss).probabilistic)
     def predict_proba(self, X: Any) -> Array:
         """1 / (1 + e^{−s}), n × L; only for the logistic loss.
 
@@ -368,7 +367,7 @@ class MultiLabelMF(MultiLabelClassifier):
             given = getattr(self, name)
             if given != "auto" and given != value:
                 raise ValueError(f'solver="svd" needs {name}={value} (or "auto"), got {given!r}: use solver="auto".')
-        if loss.name != "squared" or self.label_weight is not None:
+        if not loss.quadratic or self.label_weight is not None:
             raise ValueError('solver="svd" is for loss="squared" without label_weight: use solver="auto".')
 
     def _checked_label_weight(self, n_labels: int) -> Array | None:

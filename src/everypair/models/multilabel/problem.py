@@ -22,7 +22,6 @@ from everypair.data.pairs import Pairs
 from everypair.features.matrix import Features
 from everypair.models.multilabel import defaults
 from everypair.parallel import resolve_threads, single_threaded_blas
-from everypair.problem.all_pairs import EveryPairObjective
 from everypair.problem.embedding import SideInformation
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
@@ -59,11 +58,11 @@ class Terms:
         """
         share = float(np.clip(problem.share, 1e-9, 1 - 1e-9))
         automatic = isinstance(weight, str) and isinstance(value, str) and negative_loss == "auto"
-        dense = automatic and loss.name != "squared" and share >= defaults.DENSE_LABELS
+        dense = automatic and not loss.quadratic and share >= defaults.DENSE_LABELS
         if only_known or negative_loss == "same" or dense:
             weight = 1.0 if isinstance(weight, str) else float(weight)
             value = loss.dislike_target if isinstance(value, str) else float(value)
-            return cls(loss, loss.name != "squared", weight, value)  # of the squared loss the two are the same
+            return cls(loss, not loss.quadratic, weight, value)  # of the squared loss the two are the same
         if isinstance(weight, str):
             weight = times * defaults.auto_negative_weight(problem.curvature, loss)
         value = defaults.auto_negative_value(share, weight, loss) if isinstance(value, str) else float(value)
@@ -143,7 +142,7 @@ class LabelProblem:
         """The ridge whose multiples ``reg="auto"`` tries."""
         return defaults.reg_unit(self.share, float(self.row_weights.sum()), self.known_share, loss)
 
-    def objective(self, terms: Terms, reg: float, rank: int, dtype: Any, n_threads: int | None) -> Objective:
+    def objective(self, terms: Terms, reg: float, dtype: Any, n_threads: int | None) -> Objective:
         """F, at the cost of Ω, or of every pair where negatives have the loss itself."""
         stored = self.labels.positives if self.labels.known is None else self.labels.known
         weights = np.repeat(self.row_weights, np.diff(stored.indptr)) * self.label_weights[stored.indices]
@@ -155,9 +154,9 @@ class LabelProblem:
         negatives = Negatives(
             self.row_weights, elsewhere * self.label_weights, terms.value, (self.row_weights, self.label_weights)
         )
-        known = SideInformation(Features(self.X, dtype), reg, own=False)
-        make = EveryPairObjective if terms.same and self.labels.known is None else Objective
-        return make(
-            pairs, terms.loss, negatives, Ridge.checked(reg, 0.0), rank=rank, dtype=dtype,
-            n_threads=resolve_threads(n_threads), known=(known, None),
+        informed = SideInformation(Features(self.X, dtype), reg, own=False)
+        return Objective(
+            pairs, terms.loss, negatives, Ridge.checked(reg, 0.0), dtype=dtype,
+            n_threads=resolve_threads(n_threads), informed=(informed, None),
+            negative_loss="same" if terms.same and self.labels.known is None else "squared",
         )  # fmt: skip

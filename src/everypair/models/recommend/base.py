@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_csr
+from everypair.models.stateful import Learnt, Stateful
 from everypair.parallel import blocked_product, resolve_threads
 from everypair.retrieve import most_similar, top_k
 from everypair.training.validation import SCORED_ROWS
@@ -18,15 +18,16 @@ from everypair.training.validation import SCORED_ROWS
 Array = NDArray[Any]
 
 
-class FactorModel(BaseEstimator):
+class FactorModel(Stateful):
     """Base of models with ``left_factors_`` (m × k), ``right_factors_`` (n × k) and the training ``interactions_``.
 
-    A subclass fits those three and offers ``fold_in_users(rows)``; everything below follows.
+    A subclass's ``fit`` sets a :class:`~everypair.models.recommend.state.FactorState`, and it offers
+    ``fold_in_users(rows)``; everything below follows.
     """
 
-    left_factors_: Array
-    right_factors_: Array
-    interactions_: Any
+    left_factors_ = Learnt()
+    right_factors_ = Learnt()
+    interactions_ = Learnt()
     n_threads: int | None = None
 
     def fold_in_users(self, rows: Any) -> Array:

@@ -12,19 +12,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from everypair import check
 from everypair.data.pairs import Pairs
-from everypair.kernels.bpr import draw_triples, epoch, fold_rows
+from everypair.kernels.bpr import fold_rows
 from everypair.models.recommend.base import FactorModel, checked_rows
 from everypair.models.recommend.factorization import check_rank
+from everypair.models.recommend.state import RankingState
+from everypair.models.stateful import Learnt
 from everypair.parallel import Chunk, balanced_chunks, resolve_threads, run_chunks
-from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks
+from everypair.solvers.loop import Callback, StopRules, checked_callbacks
+from everypair.solvers.pairwise import START_SQUARES, Positives, StochasticRanking
 from everypair.solvers.state import Factors
 from everypair.training.start import START_SCALE
 from everypair.training.train import train
 from everypair.training.validation import make_validator
 
 Array = NDArray[Any]
-START_SQUARES = 1e-3  # what AdaGrad's sums of squares start from: it bounds the first steps
-MEASURED_TRIPLES = 100_000  # the most triples of the objective's estimate
 FOLD_IN_PASSES, FOLD_IN_LEAST = 50, 1000  # steps per positive of a new user, and at least
 
 
@@ -64,6 +65,15 @@ class BPR(FactorModel):
     0
     """
 
+    state_: RankingState
+    rank_ = Learnt()
+    learning_rate_ = Learnt()
+    reg_ = Learnt()
+    history_ = Learnt()
+    objective_ = Learnt()
+    status_ = Learnt()
+    n_iter_ = Learnt()
+
     def __init__(
         self,
         rank: int = 64,
@@ -99,7 +109,7 @@ class BPR(FactorModel):
         random = check.generator(self.random_state)
         callbacks = checked_callbacks(callbacks)
         pairs = Pairs.from_matrix(interactions, dtype=dtype)
-        check_rank(rank, pairs)
+        check_rank(rank, pairs.shape)
         training = pairs.to_csr()
         validate = make_validator(training, validation, self.patience, threads)
         seeds = random.integers(1, 2**63, size=3)
@@ -109,14 +119,11 @@ class BPR(FactorModel):
             solver, start, rules, warm_up=lambda: _epoch_on_two_pairs(dtype), validate=validate, callbacks=callbacks,
             verbose=self.verbose,
         )  # fmt: skip
-        self.left_factors_, self.right_factors_ = outcome.state.left, outcome.state.right
-        self.interactions_ = training
-        self.history_: list[dict[str, Any]] = outcome.history
-        self.objective_: float | None = outcome.state.objective
-        self.status_: Status = outcome.status
-        self.n_iter_ = len(outcome.history)
-        self.fold_in_seed_ = int(seeds[2])
-        self.rank_, self.learning_rate_, self.reg_ = rank, rate, reg
+        self.state_ = RankingState(
+            left_factors=outcome.state.left, right_factors=outcome.state.right, interactions=training, rank=rank,
+            history=outcome.history, objective=outcome.state.objective, status=outcome.status, learning_rate=rate,
+            reg=reg, fold_in_seed=int(seeds[2]),
+        )  # fmt: skip
         return self
 
     def fold_in_users(self, rows: Any) -> Array:
@@ -134,8 +141,8 @@ class BPR(FactorModel):
         def work(chunk: Chunk, worker: int) -> None:
             fold_rows(
                 *chunk, FOLD_IN_PASSES, FOLD_IN_LEAST, positives.indptr, positives.indices, positives.sums,
-                number(self.learning_rate_), number(self.reg_), number(START_SQUARES), right, left,
-                np.uint64(self.fold_in_seed_),
+                number(self.state_.learning_rate), number(self.state_.reg), number(START_SQUARES), right, left,
+                np.uint64(self.state_.fold_in_seed),
             )  # fmt: skip
 
         run_chunks(work, balanced_chunks(positives.indptr), resolve_threads(self.n_threads))
@@ -149,61 +156,8 @@ class BPR(FactorModel):
         )
 
     def _comparable(self, side: int) -> Array:
-        return np.ascontiguousarray(super()._comparable(side)[:, : self.rank_])
-
-
-class Positives:
-    """The positives of CSR rows: ``indptr``, ``indices``, ``owners`` (row of each) and ``sums`` of weights before each.
-
-    >>> import scipy.sparse as sp
-    >>> positives = Positives(sp.csr_array([[2.0, 0.0, -1.0], [0.0, 1.0, 3.0]]))
-    >>> positives.indptr.tolist(), positives.indices.tolist(), positives.owners.tolist(), positives.sums.tolist()
-    ([0, 1, 3], [0, 1, 2], [0, 1, 1], [0.0, 2.0, 3.0, 6.0])
-    """
-
-    def __init__(self, rows: Any) -> None:
-        liked = rows.data > 0
-        self.indptr: Array = np.concatenate([[0], np.cumsum(liked)])[rows.indptr].astype(np.int64)
-        self.indices: Array = rows.indices[liked].astype(np.int32)
-        self.owners: Array = np.repeat(np.arange(rows.shape[0], dtype=np.int32), np.diff(self.indptr))
-        self.sums: Array = np.concatenate([[0.0], np.cumsum(rows.data[liked], dtype=np.float64)])
-
-
-class StochasticRanking:
-    """One epoch of stochastic gradient per step; AdaGrad's sums and the random numbers live here."""
-
-    descends = False  # its objective is an estimate, which may rise
-
-    def __init__(
-        self, positives: Positives, shape: tuple[int, int], rate: float, reg: float, seeds: Any, dtype: Any
-    ) -> None:
-        self.positives = positives
-        self.rate, self.reg = dtype.type(rate), dtype.type(reg)
-        self.squares = tuple(np.full(size, START_SQUARES, dtype) for size in shape)
-        self.state = np.array(seeds[:1], np.uint64)
-        triples = np.empty((3, min(MEASURED_TRIPLES, 10 * len(positives.indices))), np.int64)
-        draw_triples(
-            positives.indptr, positives.indices, positives.owners, positives.sums, shape[1], triples,
-            np.array(seeds[1:], np.uint64),
-        )  # fmt: skip
-        self.triples = triples[:, triples[2] >= 0]
-
-    def step(self, state: Factors) -> Factors:
-        """One epoch."""
-        left, right = state.left.copy(), state.right.copy()
-        p = self.positives
-        epoch(len(p.indices), p.indptr, p.indices, p.owners, p.sums, self.rate, self.reg, left, right, *self.squares,
-              self.state)  # fmt: skip
-        return Factors(left, right, self.value(left, right))
-
-    def value(self, left: Array, right: Array) -> float:
-        """Mean of log(1 + e^{−s}) + λ/2 (‖w_i‖² + ‖v_j‖² + ‖v_l‖²) over the fixed triples, 0 where there are none."""
-        users, positives, negatives = self.triples
-        scores = np.einsum("tf,tf->t", left[users], right[positives] - right[negatives], dtype=np.float64)
-        ridge = np.einsum("if,if->i", left[:, :-1], left[:, :-1], dtype=np.float64)[users]
-        squares = np.einsum("if,if->i", right, right, dtype=np.float64)
-        ridge = ridge + squares[positives] + squares[negatives]
-        return float(np.sum(np.logaddexp(0, -scores) + 0.5 * float(self.reg) * ridge) / max(1, len(users)))
+        factors = super()._comparable(side)
+        return np.ascontiguousarray(factors[:, : self.rank_])
 
 
 def _random_start(pairs: Pairs, rank: int, random: np.random.Generator, dtype: Any) -> Factors:

@@ -16,13 +16,9 @@ from everypair.check import is_number
 from everypair.data.pairs import Pairs
 from everypair.problem.losses import Loss
 
-MOST = {"squared": 32.0}  # the largest multiple of the density, by loss
-MOST_OTHERS = 4.0
 FEWEST = 0.25  # the smallest multiple, as a share of the largest
 DENSE = 0.005  # density from which the largest multiple holds
 MOST_WEIGHT = 0.5  # a negative never weighs more than half a positive
-REG = {"squared": 0.06}  # ridge constant of a small problem, by loss
-REG_OTHERS = 0.075
 SMALL = 4000  # entities up to which the ridge constant holds
 
 
@@ -43,7 +39,7 @@ def auto_negative_weight(weight: Any, pairs: Pairs, loss: Loss) -> float:
         raise ValueError(f'negative_weight must be a finite number ≥ 0 or "auto", got {weight!r}.')
     left, right = _active(pairs)
     density = pairs.n_positives / (left * right)
-    multiple = MOST.get(loss.name, MOST_OTHERS) * float(np.clip((density / DENSE) ** (2 / 3), FEWEST, 1))
+    multiple = loss.constants.density_multiple * float(np.clip((density / DENSE) ** (2 / 3), FEWEST, 1))
     return min(multiple * density, MOST_WEIGHT)
 
 
@@ -56,4 +52,4 @@ def auto_reg(reg: Any, pairs: Pairs, loss: Loss) -> Any:
     """
     if not isinstance(reg, str) or reg != "auto":
         return reg
-    return REG.get(loss.name, REG_OTHERS) * min(1.0, SMALL / sum(_active(pairs))) ** 0.6
+    return loss.constants.reg * min(1.0, SMALL / sum(_active(pairs))) ** 0.6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,16 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from everypair import check
 from everypair.models.recommend.explanation import Explanation
+from everypair.models.recommend.state import EnsembleState, SubsampledState
 from everypair.models.recommend.subsampled import SubsampledMF
+from everypair.models.stateful import Learnt
+from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss
-from everypair.problem.objective import LEFT
 from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks
 
 Array = NDArray[Any]
-SHARED = (
-    "interactions_", "targets_", "loss_", "negatives_", "ridge_", "sampling_", "n_sampled_", "sampled_value_", "rank_",
-    "biases_", "reg_",
-)  # fmt: skip
 
 
 class EnsembleMF(SubsampledMF):
@@ -56,6 +55,9 @@ class EnsembleMF(SubsampledMF):
     >>> int(items[0, 0])
     0
     """
+
+    state_: EnsembleState
+    n_models_ = Learnt()
 
     def __init__(
         self,
@@ -114,7 +116,6 @@ class EnsembleMF(SubsampledMF):
                     break
             member = SubsampledMF(**self._member_parameters(random_state=seed, time_limit=left))
             member.fit(interactions, targets=targets, validation=validation, callbacks=callbacks)
-            del member.sampled_  # of no use to the mean
             if member.n_iter_ or not members:
                 members.append(member)
             if member.status_ in (Status.CALLBACK, Status.INTERRUPTED):
@@ -128,33 +129,39 @@ class EnsembleMF(SubsampledMF):
         raise NotImplementedError("EnsembleMF does not keep what explains its scores; use SubsampledMF or OneClassMF.")
 
     def _average(self, members: list[SubsampledMF], status: Status) -> None:
-        first = members[0]
-        for name in SHARED:
-            setattr(self, name, getattr(first, name))
-        self.left_factors_ = np.concatenate([member.left_factors_ for member in members], axis=1) / len(members)
-        self.right_factors_ = np.concatenate([member.right_factors_ for member in members], axis=1)
-        self.fold_in_seeds_ = tuple(member.fold_in_seed_ for member in members)
-        self.n_models_ = len(members)
-        self.history_ = []
-        before = 0.0
+        history: list[dict[str, Any]] = []
         for number, member in enumerate(members, 1):
-            self.history_ += [{**e, "model": number, "seconds": e["seconds"] + before} for e in member.history_]
-            before = self.history_[-1]["seconds"] if self.history_ else 0.0
+            before = history[-1]["seconds"] if history else 0.0
+            history += [{**entry, "model": number, "seconds": entry["seconds"] + before} for entry in member.history_]
         objectives = [member.objective_ for member in members if member.objective_ is not None]
-        self.objective_ = float(np.mean(objectives)) if objectives else None
-        self.status_ = status
-        self.n_iter_ = len(self.history_)
+        shared = {field.name: getattr(members[0].state_, field.name) for field in fields(SubsampledState)}
+        self.state_ = EnsembleState(
+            **{
+                **shared,
+                "left_factors": np.concatenate([member.left_factors_ for member in members], axis=1) / len(members),
+                "right_factors": np.concatenate([member.right_factors_ for member in members], axis=1),
+                "sampled": None,  # of no use to the mean
+                "history": history,
+                "objective": float(np.mean(objectives)) if objectives else None,
+                "status": status,
+            },
+            n_models=len(members),
+            fold_in_seeds=tuple(member.state_.fold_in_seed for member in members),
+        )
 
     def _member(self, number: int) -> SubsampledMF:
         """Member ``number`` (from 0), cut from the concatenated factors; it answers everything but ``explain``."""
+        state = self.state_
         member = SubsampledMF(**self._member_parameters())
-        for name in SHARED:
-            setattr(member, name, getattr(self, name))
-        width = self.left_factors_.shape[1] // self.n_models_
+        width = state.left_factors.shape[1] // state.n_models
         columns = slice(number * width, (number + 1) * width)
-        member.left_factors_ = self.left_factors_[:, columns] * self.left_factors_.dtype.type(self.n_models_)
-        member.right_factors_ = np.ascontiguousarray(self.right_factors_[:, columns])
-        member.fold_in_seed_ = self.fold_in_seeds_[number]
+        shared = {field.name: getattr(state, field.name) for field in fields(SubsampledState)}
+        member.state_ = replace(
+            SubsampledState(**shared),
+            left_factors=state.left_factors[:, columns] * state.left_factors.dtype.type(state.n_models),
+            right_factors=np.ascontiguousarray(state.right_factors[:, columns]),
+            fold_in_seed=state.fold_in_seeds[number],
+        )
         return member
 
     def _member_parameters(self, **changed: Any) -> dict[str, Any]:

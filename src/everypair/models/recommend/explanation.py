@@ -33,7 +33,7 @@ def explain_pair(problem: RowProblem, user: Array, others: Array, column: int, n
     """Explain the score of ``others[column]`` for the single row of ``problem``, whose factors are ``user``."""
     factors, user = others.astype(np.float64), user.astype(np.float64)
     items = problem.indices.astype(np.int64)
-    p, q = float(problem.own_weights[0]), problem.other_weights[items].astype(np.float64)
+    p, q = float(problem.this_weights[0]), problem.other_weights[items].astype(np.float64)
     scores = factors[items] @ user
     slopes = problem.weights * problem.loss.slope(problem.targets, scores) - p * q * (scores - problem.values)
     free = problem.free_columns(factors.shape[1])

@@ -1,8 +1,7 @@
-"""What every matrix factorization shares: training by the one loop, fold-in as training's sub-problem, explanation."""
+"""What every matrix factorization shares: a fitted objective, fold-in as training's sub-problem, explanation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,78 +10,38 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_csr
-from everypair.data.pairs import Pairs
 from everypair.features.feature_map import FeatureMap
 from everypair.features.matrix import Features
 from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
 from everypair.models.recommend.explanation import Explanation, explain_pair
+from everypair.models.recommend.state import FactorizationState
+from everypair.models.stateful import Learnt
 from everypair.parallel import resolve_threads
-from everypair.problem.all_pairs import every_row
-from everypair.problem.losses import Loss
-from everypair.problem.negatives import Negatives
-from everypair.problem.objective import LEFT, RIGHT, Objective
-from everypair.problem.ridge import Ridge
+from everypair.problem.layout import LEFT, RIGHT, Layout
+from everypair.problem.objective import Objective
+from everypair.problem.outside import OUTSIDE
 from everypair.problem.rows import RowProblem
 from everypair.solvers.fold_in import new_rows, solve_to_optimum
-from everypair.solvers.loop import Callback, Outcome, Solver, Status, StopRules
+from everypair.solvers.loop import Outcome
 from everypair.solvers.state import Factors
-from everypair.training.train import train
-from everypair.training.warm_up import sweep_on_two_pairs
 
 Array = NDArray[Any]
 
 
 class FactorizationModel(FactorModel):
-    """Base of models trained on an :class:`Objective`; a subclass calls :meth:`_train` from its ``fit``."""
+    """Base of models trained on an :class:`Objective`; their state is a :class:`FactorizationState`."""
 
-    loss_: Loss
-    negatives_: Negatives
-    ridge_: Ridge
-    targets_: Array | None
-    rank_: int
-    biases_: bool
-    every_pair_: bool = False
-    left_feature_weights_: Array | None
-    right_feature_weights_: Array | None
-    feature_maps_: tuple[FeatureMap | None, FeatureMap | None] = (None, None)
-    feature_reg_: tuple[float | None, ...]
-    own_vectors_: tuple[bool, ...]
-    graphs_: tuple[bool, ...]
-    history_: list[dict[str, Any]]
-    objective_: float | None
-    status_: Status
-    n_iter_: int
-
-    def _train(
-        self,
-        objective: Objective,
-        make_solver: Callable[[Objective], Solver[Factors]],
-        start: Factors,
-        rules: StopRules,
-        validate: Callable[[Factors], dict[str, float]] | None,
-        callbacks: tuple[Callback, ...],
-        verbose: bool,
-    ) -> Outcome[Factors]:
-        """Compile, run the loop and keep what it learnt."""
-        outcome = train(
-            make_solver(objective), start, rules, validate=validate, callbacks=callbacks, verbose=verbose,
-            warm_up=sweep_on_two_pairs(make_solver, objective, start.left.shape[1]),
-        )  # fmt: skip
-        self.left_factors_, self.right_factors_ = outcome.state.left, outcome.state.right
-        self.left_feature_weights_, self.right_feature_weights_ = (
-            None if embedding.features is None else embedding.feature_part(outcome.state.parameters(side)).copy()
-            for side, embedding in enumerate(objective.embeddings)
-        )
-        self.feature_reg_ = tuple(
-            None if known is None or known.features is None else known.feature_reg for known in objective.known
-        )
-        self.own_vectors_ = tuple(embedding.own for embedding in objective.embeddings)
-        self.graphs_ = tuple(embedding.graph is not None for embedding in objective.embeddings)
-        self.history_ = outcome.history
-        self.objective_ = outcome.state.objective
-        self.status_ = outcome.status
-        self.n_iter_ = len(outcome.history)
-        return outcome
+    state_: FactorizationState
+    rank_ = Learnt()
+    reg_ = Learnt()
+    biases_ = Learnt()
+    history_ = Learnt()
+    objective_ = Learnt()
+    status_ = Learnt()
+    n_iter_ = Learnt()
+    left_feature_weights_ = Learnt()
+    right_feature_weights_ = Learnt()
+    feature_reg_ = Learnt()
 
     def fold_in_users(
         self,
@@ -127,6 +86,41 @@ class FactorizationModel(FactorModel):
             new = checked_rows(matrix.T, len(self.left_factors_), self.right_factors_.dtype, "columns")
         return self._new_factors(RIGHT, new, features, weights, values)
 
+    def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
+        """Split the score of a pair into contributions of the user's stored pairs and a base term.
+
+        The stored pair with item j contributes −r_j vᵀA⁻¹v_j, with A = p VᵀQV + λ I and r_j the slope of its loss, less
+        the negative it replaces. The base term is what would be left without stored pairs; it also holds the item's
+        bias and what training left unsolved. ``n`` keeps only the largest contributions.
+        """
+        check_is_fitted(self)
+        state = self.state_
+        if state.graphs[LEFT] or not state.own_vectors[LEFT] or state.negative_loss != "squared":
+            raise ValueError(
+                'explain needs users with own vectors, without a graph and with negative_loss="squared": otherwise a '
+                "user's factors do not follow from the user's own pairs."
+            )
+        row = _one_position(user, len(self.left_factors_), "user")
+        column = _one_position(item, len(self.right_factors_), "item")
+        if n is not None and n < 1:
+            raise ValueError(f"n must be a positive number of contributions or None for all, got {n!r}.")
+        value = state.negatives.value
+        counted, targets = self._counted_row(row)
+        problem = self._row_problem(
+            LEFT,
+            counted,
+            targets,
+            state.negatives.left[[row]],
+            value[0][[row]] if isinstance(value, tuple) else None,
+        )
+        return explain_pair(problem, self.left_factors_[row], self.right_factors_, column, n)
+
+    def _counted_row(self, row: int) -> tuple[Any, Array | None]:
+        """The pairs of a training row that the objective counts, and their explicit targets."""
+        state = self.state_
+        stored = slice(state.interactions.indptr[row], state.interactions.indptr[row + 1])
+        return state.interactions[[row]], None if state.targets is None else state.targets[stored]
+
     def _new_factors(
         self, side: int, rows: Any, features: Any, weights: ArrayLike | None, values: ArrayLike | None
     ) -> Array:
@@ -141,17 +135,15 @@ class FactorizationModel(FactorModel):
 
     def _from_features(self, side: int, features: Any, count: int | None) -> Array:
         """XW of new entities."""
-        feature_map = self.feature_maps_[side]
-        if feature_map is None:
+        feature_map, weights = self.state_.feature_maps[side], self.state_.feature_weights[side]
+        if feature_map is None or weights is None:
             name = ("left", "right")[side]
             raise ValueError(f"this model was fitted without {name}_features, so it cannot read those of new entities.")
-        weights = self.left_feature_weights_ if side == LEFT else self.right_feature_weights_
-        assert weights is not None
         matrix = feature_map(features, count, weights.dtype)
         factors = Features(matrix, weights.dtype).product(weights, resolve_threads(self.n_threads))
-        frozen = self._frozen(side)
-        if frozen is not None:
-            factors[:, frozen] = 1
+        constant = self.state_.layout.constant(side)
+        if constant is not None:
+            factors[:, constant] = 1
         return factors
 
     def _described(self, interactions: Any, features: Any) -> tuple[Array, Any]:
@@ -163,37 +155,6 @@ class FactorizationModel(FactorModel):
         left = self.fold_in_users(rows, features=features)
         seen = sp.csr_array((len(left), len(self.right_factors_)), dtype=left.dtype) if rows is None else rows
         return left, seen
-
-    def _frozen(self, side: int) -> int | None:
-        return None if not self.biases_ else self.rank_ + (1 if side == LEFT else 0)
-
-    def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
-        """Split the score of a pair into contributions of the user's stored pairs and a base term.
-
-        The stored pair with item j contributes −r_j vᵀA⁻¹v_j, with A = p VᵀQV + λ I and r_j the slope of its loss, less
-        the negative it replaces. The base term is what would be left without stored pairs; it also holds the item's
-        bias and what training left unsolved. ``n`` keeps only the largest contributions.
-        """
-        check_is_fitted(self)
-        if self.graphs_[LEFT] or not self.own_vectors_[LEFT] or self.every_pair_:
-            raise ValueError(
-                'explain needs users with own vectors, without a graph and with negative_loss="squared": otherwise a '
-                "user's factors do not follow from the user's own pairs."
-            )
-        row = _one_position(user, len(self.left_factors_), "user")
-        column = _one_position(item, len(self.right_factors_), "item")
-        if n is not None and n < 1:
-            raise ValueError(f"n must be a positive number of contributions or None for all, got {n!r}.")
-        stored = slice(self.interactions_.indptr[row], self.interactions_.indptr[row + 1])
-        value = self.negatives_.value
-        problem = self._row_problem(
-            LEFT,
-            self.interactions_[[row]],
-            None if self.targets_ is None else self.targets_[stored],
-            self.negatives_.left[[row]],
-            value[0][[row]] if isinstance(value, tuple) else None,
-        )
-        return explain_pair(problem, self.left_factors_[row], self.right_factors_, column, n)
 
     def _fold_in(
         self, side: int, rows: Any, weights: ArrayLike | None, values: ArrayLike | None, centers: Array | None
@@ -211,14 +172,16 @@ class FactorizationModel(FactorModel):
         values: ArrayLike | None = None,
         centers: Array | None = None,
     ) -> RowProblem:
+        state = self.state_
         problem = new_rows(
-            side, rows, self.loss_, self.negatives_, self.ridge_, self._frozen(side), targets, weights, values, centers
-        )
-        return every_row(problem, rows.shape[1]) if self.every_pair_ else problem
+            side, rows, state.loss, state.negatives, state.ridge, state.layout.constant(side), targets, weights, values,
+            centers,
+        )  # fmt: skip
+        return OUTSIDE[state.negative_loss].written_out(problem, rows.shape[1])
 
     def _comparable(self, side: int) -> Array:
         factors = super()._comparable(side)
-        return np.ascontiguousarray(factors[:, : self.rank_]) if self.biases_ else factors
+        return np.ascontiguousarray(self.state_.layout.vectors(factors))
 
     def __sklearn_tags__(self) -> Any:
         """Sparse interactions are welcome."""
@@ -227,12 +190,44 @@ class FactorizationModel(FactorModel):
         return tags
 
 
-def check_rank(rank: int, pairs: Pairs) -> None:
+def learnt_fields(
+    objective: Objective,
+    outcome: Outcome[Factors],
+    layout: Layout,
+    feature_maps: tuple[FeatureMap | None, FeatureMap | None],
+) -> dict[str, Any]:
+    """Return the fields of a :class:`FactorizationState` that training decides."""
+    state, embeddings = outcome.state, objective.embeddings
+    return {
+        "left_factors": state.left,
+        "right_factors": state.right,
+        "rank": layout.rank,
+        "layout": layout,
+        "history": outcome.history,
+        "objective": state.objective,
+        "status": outcome.status,
+        "loss": objective.loss,
+        "negatives": objective.negatives,
+        "negative_loss": objective.negative_loss,
+        "feature_weights": tuple(
+            None if embedding.features is None else embedding.feature_part(state.parameters(side)).copy()
+            for side, embedding in enumerate(embeddings)
+        ),
+        "feature_maps": feature_maps,
+        "feature_reg": tuple(
+            None if informed is None or informed.features is None else informed.feature_reg
+            for informed in objective.informed
+        ),
+        "own_vectors": tuple(embedding.own for embedding in embeddings),
+        "graphs": tuple(embedding.graph is not None for embedding in embeddings),
+    }
+
+
+def check_rank(rank: int, shape: tuple[int, int]) -> None:
     """Refuse a rank that is larger than both sides."""
-    if rank > max(pairs.shape):
+    if rank > max(shape):
         raise ValueError(
-            f"rank={rank} is larger than both sides of interactions {pairs.shape}: at most {max(pairs.shape)} makes "
-            "sense."
+            f"rank={rank} is larger than both sides of interactions {shape}: at most {max(shape)} makes sense."
         )
 
 

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_csr
 from everypair.models.recommend.factorization import FactorizationModel
+from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.negatives import Negatives
-from everypair.problem.objective import LEFT, RIGHT
 
 Array = NDArray[Any]
 
@@ -48,7 +48,7 @@ class GrowingModel(FactorizationModel):
         return self._append(RIGHT, self.fold_in_items(interactions, features=features), interactions)
 
     def _check_events(self, interactions: Any) -> None:
-        if interactions is not None and self.targets_ is not None:
+        if interactions is not None and self.state_.targets is not None:
             raise ValueError(
                 "this model was fitted with explicit targets, and events to be added have none: add the entities by "
                 "features, or fit again."
@@ -62,13 +62,15 @@ class GrowingModel(FactorizationModel):
             shape = (len(new), self.interactions_.shape[1]) if side == LEFT else (self.interactions_.shape[0], len(new))
             events = sp.csr_array(shape, dtype=self.interactions_.dtype)
         stack = sp.vstack if side == LEFT else sp.hstack
-        self.interactions_ = sp.csr_array(stack([self.interactions_, events], format="csr"))
         counts = np.asarray((events > 0).sum(axis=1 - side)).ravel()
-        self.negatives_ = _grown(self.negatives_, side, counts)
-        if side == LEFT:
-            self.left_factors_ = np.concatenate([self.left_factors_, new])
-        else:
-            self.right_factors_ = np.concatenate([self.right_factors_, new])
+        factors = "left_factors" if side == LEFT else "right_factors"
+        longer: dict[str, Any] = {factors: np.concatenate([getattr(self.state_, factors), new])}
+        self.state_ = replace(
+            self.state_,
+            interactions=sp.csr_array(stack([self.interactions_, events], format="csr")),
+            negatives=_grown(self.state_.negatives, side, counts),
+            **longer,
+        )
         return np.arange(before, before + len(new))
 
 

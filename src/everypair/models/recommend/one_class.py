@@ -8,19 +8,25 @@ from typing import Any, Self
 from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.models.recommend.defaults import auto_negative_weight, auto_reg
-from everypair.models.recommend.factorization import check_rank
+from everypair.models.recommend.factorization import check_rank, learnt_fields
 from everypair.models.recommend.growth import GrowingModel
-from everypair.models.recommend.side_information import SideOptions, known_sides
+from everypair.models.recommend.side_information import SideOptions, informed_sides
+from everypair.models.recommend.state import OneClassState
+from everypair.models.stateful import Learnt
 from everypair.parallel import resolve_threads
-from everypair.problem.all_pairs import EveryPairObjective
+from everypair.problem.layout import Layout
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives, Scheme, Value, check_scheme, resolve_value
 from everypair.problem.objective import Objective
+from everypair.problem.outside import OUTSIDE
 from everypair.problem.ridge import Ridge
-from everypair.solvers.choose import BLOCK_METHODS, check_solver, solver_maker
+from everypair.solvers.alternating import SIDE_METHODS
+from everypair.solvers.choose import check_solver, solver_maker
 from everypair.solvers.loop import Callback, StopRules, checked_callbacks
 from everypair.training.start import random_start
+from everypair.training.train import train
 from everypair.training.validation import make_validator
+from everypair.training.warm_up import sweep_on_two_pairs
 
 
 class OneClassMF(GrowingModel):
@@ -78,6 +84,9 @@ class OneClassMF(GrowingModel):
     >>> int(items[0, 0])
     0
     """
+
+    state_: OneClassState
+    negative_weight_ = Learnt()
 
     def __init__(
         self,
@@ -156,7 +165,7 @@ class OneClassMF(GrowingModel):
         learnt.
         """
         rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
-        rank = check.integer("rank", self.rank)
+        layout = Layout(check.integer("rank", self.rank), bool(self.biases))
         cg_steps = check.integer("cg_steps", self.cg_steps)
         threads = resolve_threads(self.n_threads)
         dtype = check.float_dtype(self.dtype)
@@ -165,45 +174,40 @@ class OneClassMF(GrowingModel):
         check_scheme(self.negative_scheme)
         loss = get_loss(self.loss)
         options = SideOptions.both(self)
-        side_information = (left_features, right_features, left_graph, right_graph)
-        every = check_negative_loss(self.negative_loss, self.solver)
-        check_solver(self.solver, loss, every or any(part is not None for part in side_information))
+        given = (left_features, right_features, left_graph, right_graph)
+        check_negative_loss(self.negative_loss, self.solver)
+        check_solver(self.solver, loss, self.negative_loss == "same" or any(part is not None for part in given))
         value = resolve_value(self.negative_value, loss)
         pairs = Pairs.from_matrix(interactions, targets, dtype)
-        check_rank(rank, pairs)
+        check_rank(layout.rank, pairs.shape)
         weight = auto_negative_weight(self.negative_weight, pairs, loss)
         negatives = Negatives.from_scheme(pairs, weight, self.negative_scheme, value)
         ridge = Ridge.checked(auto_reg(self.reg, pairs, loss), self.reg_exponent)
         training = pairs.to_csr()
         validate = make_validator(training, validation, self.patience, threads)
-        known, maps = known_sides(options, pairs, negatives, ridge, *side_information, dtype)
-        objective = (EveryPairObjective if every else Objective)(
-            pairs, loss, negatives, ridge, rank=rank, biases=self.biases, dtype=dtype, n_threads=threads, known=known
-        )
-        start = random_start(objective, rank, random)
-        self._train(
-            objective,
-            solver_maker(self.solver, start.left.shape[1], cg_steps, int(random.integers(2**31)), threads),
-            start,
-            rules,
-            validate,
-            callbacks,
-            self.verbose,
-        )
-        self.interactions_, self.targets_ = training, pairs.targets
-        self.loss_, self.negatives_, self.ridge_ = loss, negatives, ridge
-        self.rank_, self.biases_ = rank, bool(self.biases)
-        self.negative_weight_, self.reg_ = weight, ridge.reg
-        self.feature_maps_, self.every_pair_ = maps, every
+        informed, maps = informed_sides(options, pairs, negatives, ridge, *given, dtype)
+        objective = Objective(
+            pairs, loss, negatives, ridge, layout=layout, dtype=dtype, n_threads=threads, informed=informed,
+            negative_loss=self.negative_loss,
+        )  # fmt: skip
+        start = random_start(objective, layout, random)
+        make_solver = solver_maker(self.solver, layout.columns, cg_steps, int(random.integers(2**31)))
+        outcome = train(
+            make_solver(objective), start, rules, validate=validate, callbacks=callbacks, verbose=self.verbose,
+            warm_up=sweep_on_two_pairs(make_solver, objective, layout.columns),
+        )  # fmt: skip
+        self.state_ = OneClassState(
+            interactions=training, targets=pairs.targets, ridge=ridge, negative_weight=weight,
+            **learnt_fields(objective, outcome, layout, maps),
+        )  # fmt: skip
         return self
 
 
-def check_negative_loss(name: str, solver: str) -> bool:
-    """Whether pairs that are not stored have the loss itself instead of a square."""
-    if name not in ("squared", "same"):
+def check_negative_loss(name: str, solver: str) -> None:
+    """Refuse what cannot be done outside Ω."""
+    if name not in OUTSIDE:
         raise ValueError(f'negative_loss must be "squared" or "same", got {name!r}.')
-    if name == "same" and solver not in ("auto", *BLOCK_METHODS):
+    if name == "same" and solver not in ("auto", *SIDE_METHODS):
         raise ValueError(
-            f'negative_loss="same" needs solver="auto" or one of {", ".join(map(repr, BLOCK_METHODS))}, not {solver!r}.'
+            f'negative_loss="same" needs solver="auto" or one of {", ".join(map(repr, SIDE_METHODS))}, not {solver!r}.'
         )
-    return name == "same"

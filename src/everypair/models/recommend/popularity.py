@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from everypair.data.pairs import Pairs
 from everypair.models.recommend.base import FactorModel, checked_rows
+from everypair.models.recommend.state import FactorState
 
 
 class Popularity(FactorModel):
@@ -27,9 +28,11 @@ class Popularity(FactorModel):
     def fit(self, interactions: Any) -> Self:
         """Count the positives of every item."""
         pairs = Pairs.from_matrix(interactions)
-        self.left_factors_ = np.ones((pairs.shape[0], 1), np.float32)
-        self.right_factors_ = pairs.right_counts[:, None].astype(np.float32)
-        self.interactions_ = pairs.to_csr()
+        self.state_ = FactorState(
+            left_factors=np.ones((pairs.shape[0], 1), np.float32),
+            right_factors=pairs.right_counts[:, None].astype(np.float32),
+            interactions=pairs.to_csr(),
+        )
         return self
 
     def fold_in_users(self, rows: Any) -> NDArray[Any]:

@@ -14,8 +14,8 @@ from everypair.features.laplacian import Laplacian
 from everypair.features.matrix import Features
 from everypair.problem.embedding import SideInformation
 from everypair.problem.negatives import Negatives
-from everypair.problem.objective import total_weights
 from everypair.problem.ridge import Ridge
+from everypair.problem.rows import total_weights
 
 SIDES = ("left", "right")
 FEATURE_SHARE = 4.0  # auto feature ridge: so many times mean ‖x‖² times the mean ridge of own vectors
@@ -60,7 +60,7 @@ class SideOptions:
         left, right = ({name: value[side] for name, value in values.items()} for side in (0, 1))
         return cls(**left), cls(**right)
 
-    def known(
+    def informed(
         self, side: int, features: Any, graph: Any, entities: int, own_ridge: Any, dtype: Any
     ) -> tuple[SideInformation | None, FeatureMap | None]:
         """Check what is known of a side and return it with the map for later features; ``own_ridge`` are its λ_i."""
@@ -91,7 +91,7 @@ class SideOptions:
         return FEATURE_SHARE * features.mean_square_norm() * float(np.mean(own_ridge))
 
 
-def known_sides(
+def informed_sides(
     options: tuple[SideOptions, SideOptions],
     pairs: Pairs,
     negatives: Negatives,
@@ -109,5 +109,5 @@ def known_sides(
         ridge.rows(1, total_weights(pairs.columns, q, p), pairs.right_counts),
     )
     given = ((left_features, left_graph), (right_features, right_graph))
-    left, right = (options[side].known(side, *given[side], pairs.shape[side], own[side], dtype) for side in (0, 1))
+    left, right = (options[side].informed(side, *given[side], pairs.shape[side], own[side], dtype) for side in (0, 1))
     return (left[0], right[0]), (left[1], right[1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Iterable
 from typing import Any, Self
@@ -10,25 +9,29 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.data.sampling import Sampling, check_sampling_scheme
 from everypair.models.recommend.explanation import Explanation
-from everypair.models.recommend.factorization import FactorizationModel, check_rank
-from everypair.models.recommend.side_information import SideOptions, known_sides
+from everypair.models.recommend.factorization import FactorizationModel, check_rank, learnt_fields
+from everypair.models.recommend.side_information import SideOptions, informed_sides
+from everypair.models.recommend.state import SubsampledState
+from everypair.models.stateful import Learnt
 from everypair.parallel import resolve_threads
+from everypair.problem.layout import LEFT, Layout
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives, resolve_value
-from everypair.problem.objective import LEFT, Objective
+from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 from everypair.solvers.choose import check_solver, solver_maker
 from everypair.solvers.fold_in import solve_to_optimum
 from everypair.solvers.loop import Callback, Solver, StopRules, checked_callbacks
 from everypair.solvers.state import Factors
 from everypair.training.start import random_start
+from everypair.training.train import train
 from everypair.training.validation import make_validator
+from everypair.training.warm_up import sweep_on_two_pairs
 
 Array = NDArray[Any]
 
@@ -75,6 +78,9 @@ class SubsampledMF(FactorizationModel):
     >>> int(items[0, 0]), model.sampled_.nnz
     (0, 47)
     """
+
+    state_: SubsampledState
+    sampled_ = Learnt()
 
     def __init__(
         self,
@@ -144,7 +150,7 @@ class SubsampledMF(FactorizationModel):
     ) -> Self:
         """Draw negatives and learn both sides' factors; the arguments are those of :meth:`OneClassMF.fit`."""
         rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
-        rank = check.integer("rank", self.rank)
+        layout = Layout(check.integer("rank", self.rank), bool(self.biases))
         threads = resolve_threads(self.n_threads)
         dtype = check.float_dtype(self.dtype)
         random = check.generator(self.random_state)
@@ -154,12 +160,12 @@ class SubsampledMF(FactorizationModel):
         loss = get_loss(self.loss)
         value = _checked_value(self.negative_value, loss)
         options = SideOptions.both(self)
-        side_information = (left_features, right_features, left_graph, right_graph)
-        check_solver(self.solver, loss, any(part is not None for part in side_information))
+        given = (left_features, right_features, left_graph, right_graph)
+        check_solver(self.solver, loss, any(part is not None for part in given))
         cg_steps = check.integer("cg_steps", self.cg_steps)
         ridge = _checked_ridge(self.reg, self.reg_exponent)
         pairs = Pairs.from_matrix(interactions, targets, dtype)
-        check_rank(rank, pairs)
+        check_rank(layout.rank, pairs.shape)
         training = pairs.to_csr()
         validate = make_validator(training, validation, self.patience, threads)
         stored_targets = pairs.resolve_targets(loss.dislike_target)
@@ -167,40 +173,34 @@ class SubsampledMF(FactorizationModel):
         count = round(ratio * pairs.n_positives)
         negatives = Negatives.from_scheme(pairs, 0.0, value=value)
         fold_in_seed = int(random.integers(2**63))
-        known, maps = known_sides(options, pairs, negatives, ridge, *side_information, dtype)
+        informed, maps = informed_sides(options, pairs, negatives, ridge, *given, dtype)
         drawn: list[tuple[Array, Array]] = []
 
         def objective_of(counted: Pairs) -> Objective:
             return Objective(
-                counted, loss, negatives, ridge, rank=rank, biases=self.biases, dtype=dtype, n_threads=threads,
-                known=known,
-            )  # fmt: skip
+                counted, loss, negatives, ridge, layout=layout, dtype=dtype, n_threads=threads, informed=informed
+            )
 
         def draw() -> Objective:
             drawn[:] = [sampling.draw(pairs, count, random)]
             counted, counted_targets = with_negatives(training, stored_targets, *drawn[0], value)
             return objective_of(Pairs.from_matrix(counted, counted_targets, dtype))
 
-        start = random_start(objective_of(pairs), rank, random)
-
-        make = solver_maker(self.solver, start.left.shape[1], cg_steps, fold_in_seed % 2**31, threads)
-
-        self._train(
-            draw(),
-            (lambda problem: Resampled(problem, draw, make)) if self.resample else make,
-            start,
-            rules,
-            validate,
-            callbacks,
-            self.verbose,
-        )
+        start = random_start(objective_of(pairs), layout, random)
+        make_solver = solver_maker(self.solver, layout.columns, cg_steps, fold_in_seed % 2**31)
+        objective = draw()
+        outcome = train(
+            Resampled(objective, draw, make_solver) if self.resample else make_solver(objective), start, rules,
+            validate=validate, callbacks=callbacks, verbose=self.verbose,
+            warm_up=sweep_on_two_pairs(make_solver, objective, layout.columns),
+        )  # fmt: skip
         rows, columns = drawn[0]
-        self.sampled_ = sp.csr_array((np.full(len(rows), -1, dtype), (rows, columns)), shape=pairs.shape)
-        self.interactions_, self.targets_ = training, pairs.targets
-        self.loss_, self.negatives_, self.ridge_ = loss, negatives, ridge
-        self.sampling_, self.n_sampled_, self.fold_in_seed_ = sampling, count, fold_in_seed
-        self.sampled_value_, self.feature_maps_ = value, maps
-        self.rank_, self.biases_, self.reg_ = rank, bool(self.biases), ridge.reg
+        self.state_ = SubsampledState(
+            interactions=training, targets=pairs.targets, ridge=ridge, sampling=sampling, n_sampled=count,
+            sampled_value=value, fold_in_seed=fold_in_seed,
+            sampled=sp.csr_array((np.full(len(rows), -1, dtype), (rows, columns)), shape=pairs.shape),
+            **learnt_fields(objective, outcome, layout, maps),
+        )  # fmt: skip
         return self
 
     def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
@@ -209,17 +209,15 @@ class SubsampledMF(FactorizationModel):
         The pair with item j contributes −r_j v·v_j/λ_i with r_j the slope of its loss. The base term holds the item's
         bias and what training left unsolved.
         """
-        check_is_fitted(self)
-        stored = self.targets_
-        if stored is None:
-            stored = np.where(self.interactions_.data > 0, 1, self.loss_.dislike_target)
-        drawn = self.sampled_.tocoo()
-        counted = copy.copy(self)  # the same model, which knows its negatives
-        counted.interactions_, targets = with_negatives(
-            self.interactions_, stored, drawn.row, drawn.col, self.sampled_value_
-        )
-        counted.targets_ = targets.data
-        return super(SubsampledMF, counted).explain(user, item, n)
+        return super().explain(user, item, n)
+
+    def _counted_row(self, row: int) -> tuple[Any, Array | None]:
+        stored, targets = super()._counted_row(row)
+        if targets is None:
+            targets = np.where(stored.data > 0, 1, self.state_.loss.dislike_target)
+        columns = self.sampled_[[row]].indices
+        counted, targets = with_negatives(stored, targets, np.zeros_like(columns), columns, self.state_.sampled_value)
+        return counted, targets.data
 
     def _fold_in(
         self, side: int, rows: Any, weights: ArrayLike | None, values: ArrayLike | None, centers: Array | None
@@ -229,9 +227,10 @@ class SubsampledMF(FactorizationModel):
             raise ValueError(
                 "weights and values belong to models that count every pair; this one samples its negatives."
             )
-        drawn = self.sampling_.draw_rows(side, rows, self.n_sampled_, self.fold_in_seed_)
-        stored = np.where(rows.data > 0, 1, self.loss_.dislike_target).astype(rows.dtype)
-        counted, targets = with_negatives(rows, stored, *drawn, self.sampled_value_)
+        state = self.state_
+        drawn = state.sampling.draw_rows(side, rows, state.n_sampled, state.fold_in_seed)
+        stored = np.where(rows.data > 0, 1, state.loss.dislike_target).astype(rows.dtype)
+        counted, targets = with_negatives(rows, stored, *drawn, state.sampled_value)
         problem = self._row_problem(side, counted, targets.data, centers=centers)
         other = self.right_factors_ if side == LEFT else self.left_factors_
         return solve_to_optimum(problem, other, resolve_threads(self.n_threads))

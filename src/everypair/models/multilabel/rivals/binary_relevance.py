@@ -106,7 +106,7 @@ class BinaryRelevance(MultiLabelClassifier):
         if not is_number(self.tol) or self.tol < 0:
             raise ValueError(f"tol must be a number ≥ 0, got {self.tol!r}.")
         max_iter = integer("max_iter", self.max_iter)
-        if loss.name == "squared" and labels.known is None and min(X.shape) <= LARGEST_GRAM:
+        if loss.quadratic and labels.known is None and min(X.shape) <= LARGEST_GRAM:
             weights = RidgeSolver(X, self.reg, sample_weight).weights(labels.positives)
             self.n_iter_ = 1
         else:
@@ -164,7 +164,7 @@ class BinaryRelevance(MultiLabelClassifier):
         """Intercepts, one per label."""
         return self._weights[-1] if self.fit_intercept else np.zeros(self.n_labels_, self._weights.dtype)
 
-    @available_if(lambda model: model.loss == "logistic")
+    @available_if(lambda model: get_loss(model.loss).probabilistic)
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Probability of each label, 1 / (1 + e^{−s}), n × L; only for the logistic loss.
 

@@ -17,47 +17,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.problem.embedding import Embedding
-from everypair.problem.gram import Gram
-from everypair.problem.rows import PairsOf, RowProblem
-from everypair.problem.stored import StoredPairs
-from everypair.solvers.conjugate import inner
-from everypair.solvers.half_step import eigenbasis, rotate
+from everypair.problem.gram import Gram, inner
+from everypair.problem.outside import Outside, Quadratic
+from everypair.problem.rotation import eigenbasis, rotate
+from everypair.problem.rows import RowProblem
 
 Array = NDArray[Any]
 
 
-class BlockProblem:
+class SideProblem:
     """g in rotated coordinates: ``enter`` takes parameters there, ``leave`` takes them back."""
 
     def __init__(
         self,
         rows: RowProblem,
         embedding: Embedding,
+        outside: Outside,
         other: Array,
         gram: Gram,
         n_threads: int = 1,
-        pairs_of: PairsOf = StoredPairs,
         feature_gram: Array | None = None,
     ) -> None:
-        self.rows, self.embedding, self.n_threads, self.pairs_of = rows, embedding, n_threads, pairs_of
-        dtype, rank = other.dtype, other.shape[1]
-        self.free = rows.free_columns(rank)
+        self.rows, self.embedding, self.outside, self.n_threads = rows, embedding, outside, n_threads
+        dtype, columns = other.dtype, other.shape[1]
+        self.free = rows.free_columns(columns)
         sigma, basis = eigenbasis(gram.matrix, self.free)
         self.sigma = sigma.astype(dtype)
         self.basis = basis.astype(dtype)
         self.other = rotate(other, self.basis, n_threads)
-        fixed = np.zeros(rank) if rows.frozen is None else gram.matrix[rows.frozen] * self.free
+        fixed = np.zeros(columns) if rows.constant is None else gram.matrix[rows.constant] * self.free
         pulls = (rows.pulls(gram) - fixed) @ basis
-        self.pulled = (rows.own_weights[:, None] * pulls).astype(dtype)
-        self._drop_rounding()
+        pulled = (rows.this_weights[:, None] * pulls).astype(dtype)
+        self._drop_rounding(pulled)
+        self.quadratic = Quadratic(rows.this_weights, self.sigma, pulled)
         self.feature_gram = feature_gram
 
-    def _drop_rounding(self) -> None:
+    def _drop_rounding(self, pulled: Array) -> None:
         """Directions that the other side does not span hold nothing but rounding: they are no directions at all."""
         sizes = np.square(self.other.astype(np.float64)).sum(axis=0)
         nothing = self.free & (sizes <= (16 * np.finfo(self.other.dtype).eps) ** 2 * sizes.max(initial=0))
         self.other[:, nothing] = 0
-        self.pulled[:, nothing] = 0
+        pulled[:, nothing] = 0
         self.sigma[nothing] = 0
 
     def enter(self, theta: Array) -> Array:
@@ -68,23 +68,23 @@ class BlockProblem:
         """θ back from the eigenbasis."""
         return rotate(theta, np.ascontiguousarray(self.basis.T), self.n_threads)
 
-    def at(self, theta: Array) -> Point:
+    def at(self, theta: Array) -> SidePoint:
         """g near θ (rotated)."""
-        return Point(self, theta, self.embedding.factors(theta, self.n_threads))
+        return SidePoint(self, theta, self.embedding.factors(theta, self.n_threads))
 
 
-class Point:
-    """g at θ: value and gradient, products with the Hessian, and g along a line."""
+class SidePoint:
+    """g at θ: gradient, products with the Hessian, and g along a line."""
 
-    def __init__(self, problem: BlockProblem, theta: Array, factors: Array) -> None:
+    def __init__(self, problem: SideProblem, theta: Array, factors: Array) -> None:
         self.problem, self.theta, self.factors = problem, theta, factors
-        self.pairs = problem.pairs_of(problem.rows, factors, problem.other, problem.n_threads)
+        self.pairs = problem.outside.pairs(problem.rows, factors, problem.other, problem.n_threads)
 
     @cached_property
     def quadratic_slope(self) -> tuple[Array, Array]:
         """Gradient of the quadratic part: by the factors, P U σ − P pulls + λ_g L U, and by θ, D θ."""
         problem, embedding = self.problem, self.problem.embedding
-        by_factors = problem.rows.own_weights[:, None] * (self.factors * problem.sigma) - problem.pulled
+        by_factors = problem.quadratic.slope(self.factors)
         if embedding.graph is not None:
             by_factors += embedding.smooth(self.factors, problem.n_threads)
         return by_factors, embedding.ridge[:, None] * self.theta
@@ -103,7 +103,7 @@ class Point:
         lifted = embedding.lift(direction, problem.n_threads)
         product = self.pairs.product(lifted)
         if problem.feature_gram is None:
-            product += problem.rows.own_weights[:, None] * (lifted * problem.sigma)
+            product += problem.quadratic.curved(lifted)
         if embedding.graph is not None:
             product += embedding.smooth(lifted, problem.n_threads)
         curved = embedding.adjoint(product, problem.n_threads) + embedding.ridge[:, None] * direction
@@ -117,7 +117,7 @@ class Point:
         problem, embedding = self.problem, self.problem.embedding
         by_factors, by_theta = self.quadratic_slope
         slope = inner(by_factors, image) + inner(by_theta, step)
-        curved = problem.rows.own_weights[:, None] * (image * problem.sigma)
+        curved = problem.quadratic.curved(image)
         if embedding.graph is not None:
             curved += embedding.smooth(image, problem.n_threads)
         curvature = inner(curved, image) + inner(embedding.ridge[:, None] * step, step)
@@ -128,7 +128,7 @@ class Point:
 
         return change
 
-    def moved(self, step: Array, image: Array, length: float = 1.0) -> Point:
+    def moved(self, step: Array, image: Array, length: float = 1.0) -> SidePoint:
         """The point θ + αS, whose factors are U + αES."""
         weight = self.theta.dtype.type(length)
-        return Point(self.problem, self.theta + weight * step, self.factors + weight * image)
+        return SidePoint(self.problem, self.theta + weight * step, self.factors + weight * image)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from everypair.parallel import single_threaded_blas
-from everypair.solvers.alternating import Alternating
-from everypair.solvers.block import BlockSolver, BlockSteps
-from everypair.solvers.block_problem import BlockProblem
-from everypair.solvers.choose import BLOCK_METHODS
+from everypair.problem.outside import OUTSIDE
+from everypair.problem.side import SideProblem
+from everypair.solvers.alternating import SIDE_METHODS, Alternating
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
 from everypair.solvers.preconditioner import Preconditioner
+from everypair.solvers.side import SideSolver, SideSteps
 from everypair.solvers.state import Factors
 
 from ..problem.brute import PLAIN_LOSSES, Case, build, start
@@ -19,9 +19,9 @@ from ..problem.test_side_information import known_of
 
 EMBEDDINGS = ("table", "linear", "both")
 TO_THE_END = {
-    "tron": BlockSteps("tron", steps=60, cg_tol=0.01, cg_steps=200, tol=1e-9),
-    "newton-linesearch": BlockSteps("newton-linesearch", steps=60, cg_tol=0.01, cg_steps=200, tol=1e-9),
-    "gradient": BlockSteps("gradient", steps=1500, tol=1e-7),
+    "tron": SideSteps("tron", steps=60, cg_tol=0.01, cg_steps=200, tol=1e-9),
+    "newton-linesearch": SideSteps("newton-linesearch", steps=60, cg_tol=0.01, cg_steps=200, tol=1e-9),
+    "gradient": SideSteps("gradient", steps=1500, tol=1e-7),
 }
 every_side = pytest.mark.parametrize(
     ("embedding", "graph", "biases"), list(product(EMBEDDINGS, ("alone", "linked"), ("unbiased", "biased")))
@@ -43,12 +43,12 @@ class Side:
         self.objective, self.side = problem.objective, side
         self.thetas = start(problem.dense, dtype=dtype)
         self.theta = self.thetas[side]
-        rows, self.embedding = self.objective.sides[side], self.objective.embeddings[side]
+        rows, self.embedding = self.objective.rows[side], self.objective.embeddings[side]
         other = self.objective.factors(1 - side, self.thetas[1 - side])
         features = self.embedding.features
-        gram = features.gram(rows.own_weights).astype(dtype) if small else None
+        gram = features.gram(rows.this_weights).astype(dtype) if small else None
         self.rows, self.other, self.gram = rows, other, rows.gram_of(other)
-        self.block = BlockProblem(rows, self.embedding, other, self.gram, n_threads, feature_gram=gram)
+        self.block = SideProblem(rows, self.embedding, OUTSIDE["squared"], other, self.gram, n_threads, gram)
         self.n_threads = n_threads
 
     def both(self, theta):
@@ -62,7 +62,8 @@ class Side:
 
     def solve(self, steps, theta=None):
         """θ where the solver ends, and the CG steps it took."""
-        solver = BlockSolver(Preconditioner(self.embedding, self.rows.own_weights, self.n_threads), steps, [])
+        prepared = Preconditioner(self.embedding, self.rows.this_weights, self.n_threads)
+        solver = SideSolver(prepared, steps, SIDE_METHODS[steps.method])
         with single_threaded_blas():
             point = solver(self.block, self.block.enter(self.theta if theta is None else theta))
             return self.block.leave(point.theta), solver.products
@@ -105,8 +106,8 @@ def test_every_method_ends_at_the_same_optimum(loss, embedding, graph, biases):
     one = Side(informed((embedding, "linear"), graph, Case(loss=loss, biases=biases)))
     first = np.linalg.norm(one.gradient(one.theta))
     ends = {method: one.solve(steps)[0] for method, steps in TO_THE_END.items()}
-    assert tuple(ends) == BLOCK_METHODS
-    plain = BlockSteps("tron", 60, cg_tol=0.01, cg_steps=200, tol=1e-9, precondition=False)
+    assert set(ends) == set(SIDE_METHODS)
+    plain = SideSteps("tron", 60, cg_tol=0.01, cg_steps=200, tol=1e-9, precondition=False)
     ends["plain tron"] = one.solve(plain)[0]
     for end in ends.values():
         assert np.linalg.norm(one.gradient(end)) < 1e-6 * first
@@ -120,14 +121,14 @@ def test_every_method_ends_at_the_same_optimum(loss, embedding, graph, biases):
 
 @pytest.mark.parametrize("scale", [1.0, 30.0], ids=["near", "far"])
 @pytest.mark.parametrize("precondition", [True, False], ids=["preconditioned", "plain"])
-@pytest.mark.parametrize("method", BLOCK_METHODS)
+@pytest.mark.parametrize("method", SIDE_METHODS)
 @pytest.mark.parametrize("loss", PLAIN_LOSSES)
 def test_no_step_raises_the_objective(loss, method, precondition, scale):
     one = Side(informed(("both", "linear"), "linked", Case(loss=loss, scheme="arrays", biases="biased"), reg=(0.01, 0)))
     theta = np.where(one.block.free, scale * one.theta, one.theta)
     values = [one.value(theta)]
     for _ in range(8):
-        theta, products = one.solve(BlockSteps(method, steps=1, cg_steps=4, precondition=precondition), theta)
+        theta, products = one.solve(SideSteps(method, steps=1, cg_steps=4, precondition=precondition), theta)
         assert max(products, default=0) <= 4
         values.append(one.value(theta))
     assert all(new <= old * (1 + 1e-12) for old, new in pairwise(values))
@@ -139,18 +140,18 @@ def test_the_preconditioner_saves_steps(embedding):
     problem = informed((embedding, "table"), "linked", Case(), shape=(60, 40), widths=(20, 3), negative_weight=2.0)
     one = Side(problem)
     steps = {"cg_tol": 1e-6, "cg_steps": 500, "steps": 1}
-    _, (with_it,) = one.solve(BlockSteps("newton-linesearch", **steps))
-    _, (without,) = one.solve(BlockSteps("newton-linesearch", precondition=False, **steps))
+    _, (with_it,) = one.solve(SideSteps("newton-linesearch", **steps))
+    _, (without,) = one.solve(SideSteps("newton-linesearch", precondition=False, **steps))
     assert with_it < 0.7 * without
 
 
 def test_a_side_stops_at_its_tolerance():
     one = Side(informed(("linear", "table"), "alone", Case()))
-    _, all_products = one.solve(BlockSteps(steps=50, tol=1e-3))
-    _, few = one.solve(BlockSteps(steps=50, tol=0.5))
+    _, all_products = one.solve(SideSteps(steps=50, tol=1e-3))
+    _, few = one.solve(SideSteps(steps=50, tol=0.5))
     assert 0 < len(few) < len(all_products) < 50
     end, _ = one.solve(TO_THE_END["tron"])
-    again, products = one.solve(BlockSteps(steps=5), end)
+    again, products = one.solve(SideSteps(steps=5), end)
     assert one.value(again) == pytest.approx(one.value(end), rel=1e-14)
     assert len(products) <= 5
 
@@ -165,7 +166,7 @@ def test_the_small_order_of_products_is_the_same_product(graph, biases):
     for one, two in zip(direct.block.at(theta).product(direction), small.block.at(theta).product(direction)):
         np.testing.assert_allclose(one, two, rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(
-        direct.solve(BlockSteps(steps=3))[0], small.solve(BlockSteps(steps=3))[0], rtol=1e-8, atol=1e-9
+        direct.solve(SideSteps(steps=3))[0], small.solve(SideSteps(steps=3))[0], rtol=1e-8, atol=1e-9
     )
 
 
@@ -175,22 +176,22 @@ def test_the_small_order_of_products_is_the_same_product(graph, biases):
 )
 def test_sweeps_use_the_small_order_where_it_is_cheaper(embedding, rows, width, used):
     problem = informed((embedding, "table"), "linked", Case(scheme="arrays"), shape=(rows, 9), widths=(width, 3))
-    solver = Alternating(problem.objective, RowSteps())
-    gram = solver.feature_grams[0]
+    left, right = (problem.objective.factors(side, theta) for side, theta in enumerate(start(problem.dense)))
+    gram = problem.objective.side(0, right, problem.objective.gram(1, right)).feature_gram
     assert (gram is not None) == used
-    assert solver.feature_grams[1] is None
+    assert problem.objective.side(1, left, problem.objective.gram(0, left)).feature_gram is None
     if used:
         X = problem.dense.known[0].features
         np.testing.assert_allclose(gram, X.T @ np.diag(problem.dense.p) @ X, atol=1e-12)
 
 
-@pytest.mark.parametrize("method", BLOCK_METHODS)
+@pytest.mark.parametrize("method", SIDE_METHODS)
 @pytest.mark.parametrize("steps", [RowSteps(), None], ids=["rows", "blocks"])
 @pytest.mark.parametrize("biases", ["unbiased", "biased"])
 @pytest.mark.parametrize("embeddings", [("both", "linear"), ("linear", "both"), ("table", "linear")])
 def test_sweeps_never_raise_the_objective_and_report_it(embeddings, biases, steps, method):
     problem = informed(embeddings, "linked", Case(scheme="arrays", value="low_rank", biases=biases), shape=(30, 9))
-    solver = Alternating(problem.objective, steps, block_steps=BlockSteps(method))
+    solver = Alternating(problem.objective, steps, side_steps=SideSteps(method))
     state = begin(problem)
     values = [problem.objective.value(state.parameters(0), state.parameters(1))]
     for _ in range(15):
@@ -214,7 +215,7 @@ def begin(problem, dtype=np.float64):
 @pytest.mark.parametrize("embeddings", [("both", "linear"), ("linear", "table")])
 def test_many_sweeps_end_where_both_gradients_vanish(embeddings):
     problem = informed(embeddings, "linked", Case(), reg=(0.6, 0.6))
-    solver = Alternating(problem.objective, RowSteps(newton=3, cg=5), block_steps=BlockSteps(steps=4, cg_tol=1e-3))
+    solver = Alternating(problem.objective, RowSteps(newton=3, cg=5), side_steps=SideSteps(steps=4, cg_tol=1e-3))
     state = begin(problem)
 
     def steepness(at):
@@ -229,7 +230,7 @@ def test_many_sweeps_end_where_both_gradients_vanish(embeddings):
     pytest.fail(f"the gradient only fell from {first} to {steepness(state)}")
 
 
-@pytest.mark.parametrize("method", BLOCK_METHODS)
+@pytest.mark.parametrize("method", SIDE_METHODS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_threads_do_not_change_a_bit(method, dtype):
     results = []
@@ -237,7 +238,7 @@ def test_threads_do_not_change_a_bit(method, dtype):
         problem = informed(
             ("both", "linear"), "linked", Case(), shape=(500, 90), widths=(30, 8), dtype=dtype, n_threads=n_threads
         )
-        solver = Alternating(problem.objective, None, n_threads, BlockSteps(method))
+        solver = Alternating(problem.objective, None, SideSteps(method))
         state = solver.step(begin(problem, dtype))
         assert state.left.dtype == state.parameters(0).dtype == state.parameters(1).dtype == dtype
         results.append(solver.step(state))
@@ -254,7 +255,7 @@ def test_single_precision_goes_the_same_way(embeddings):
     ends = []
     for dtype in (np.float32, np.float64):
         problem = informed(embeddings, "linked", Case(biases="biased"), shape=(60, 30), widths=(7, 4), dtype=dtype)
-        solver = Alternating(problem.objective, RowSteps(), block_steps=BlockSteps())
+        solver = Alternating(problem.objective, RowSteps(), side_steps=SideSteps())
         state = begin(problem, dtype)
         values = [problem.objective.value(state.parameters(0), state.parameters(1))]
         for _ in range(15):

@@ -5,6 +5,7 @@ import pytest
 
 from everypair.data import Pairs
 from everypair.problem import Negatives, Objective, Ridge
+from everypair.problem.layout import Layout
 from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
 from everypair.solvers.state import Factors
@@ -19,7 +20,7 @@ def make(loss, value, biases, seed=0, dtype=np.float64):
     imputed = {"constant": -0.4, "low rank": (random.normal(size=(M, 2)), random.normal(size=(N, 2)))}[value]
     negatives = Negatives.from_scheme(pairs, 0.3, (random.random(M), random.random(N)), imputed)
     ridge = Ridge.checked((0.2, 0.3), 0.5)
-    objective = Objective(pairs, loss, negatives, ridge, rank=RANK, biases=biases, dtype=dtype)
+    objective = Objective(pairs, loss, negatives, ridge, layout=Layout(RANK, biases), dtype=dtype)
     columns = RANK + 2 * biases
     left, right = random.normal(size=(M, columns)), random.normal(size=(N, columns))
     if biases:
@@ -32,7 +33,7 @@ def make(loss, value, biases, seed=0, dtype=np.float64):
 @pytest.mark.parametrize("seed", range(3))
 def test_newton_als_and_block_agree_on_a_half_step(value, biases, seed):
     objective, left, right = make("squared", value, biases, seed)
-    problem, columns = objective.sides[0], left.shape[1]
+    problem, columns = objective.rows[0], left.shape[1]
     gram = problem.gram_of(right)
     newton, stored = half_step(problem, left, right, gram, TO_OPTIMUM[left.dtype])
     als, als_stored = half_step(problem, left, right, gram, RowSteps(block=columns))  # one exact step
@@ -45,7 +46,7 @@ def test_newton_als_and_block_agree_on_a_half_step(value, biases, seed):
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
 def test_blocks_serve_other_losses(loss):
     objective, left, right = make(loss, "constant", False)
-    problem = objective.sides[1]
+    problem = objective.rows[1]
     gram = problem.gram_of(left)
     newton, _ = half_step(problem, right, left, gram, TO_OPTIMUM[left.dtype])
     block, _ = half_step(problem, right, left, gram, RowSteps(block=2, newton=500))
@@ -71,7 +72,8 @@ def test_relative_gradient_ends_below_a_millionth(block):
 def test_threads_do_not_change_a_bit(dtype):
     objective, left, right = make("logistic", "constant", False, dtype=dtype)
     steps = RowSteps(block=3)
-    one = Alternating(objective, steps, 1).step(Factors(left, right))
-    two = Alternating(objective, steps, 2).step(Factors(left, right))
+    one = Alternating(objective, steps).step(Factors(left, right))
+    objective.n_threads = 2
+    two = Alternating(objective, steps).step(Factors(left, right))
     assert np.array_equal(one.left, two.left)
     assert np.array_equal(one.right, two.right)

@@ -1,0 +1,35 @@
+"""Truncated Newton with backtracking: a CG direction, then the length halved until the decrease is sufficient.
+
+Each trial costs O(|Ω|): the scores along the line are known, and the quadratic parts are two numbers.
+"""
+
+from __future__ import annotations
+
+from everypair.problem.gram import inner
+from everypair.problem.side import Array, SidePoint
+from everypair.solvers.side import Newton
+
+SUFFICIENT = 0.01  # share of the predicted slope that backtracking asks for
+BACKTRACK = 0.5
+TRIALS = 30
+
+
+class LineSearch:
+    """Newton directions, each searched from length 1."""
+
+    preconditioned = True
+
+    def __call__(self, point: SidePoint, newton: Newton) -> SidePoint | None:
+        """The next point."""
+        step = newton.direction()
+        return None if step is None else backtrack(point, step.step, step.image, 1.0)
+
+
+def backtrack(point: SidePoint, step: Array, image: Array, length: float) -> SidePoint | None:
+    """Halve the length until the decrease is sufficient."""
+    change, slope = point.along(step, image), inner(point.gradient, step)
+    for _ in range(TRIALS):
+        if change(length) < SUFFICIENT * length * slope:
+            return point.moved(step, image, length)
+        length *= BACKTRACK
+    return None

@@ -1,0 +1,73 @@
+"""Ranking by sampled pairs of items: Bayesian personalised ranking.
+
+minimise Σ_i Σ_{j∈Ω_i⁺, l∉Ω_i⁺} log(1 + e^{−(s_ij − s_il)}) + ridge      by steps on random triples (i, j, l)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.data.pairs import kept_pointers
+from everypair.kernels.bpr import draw_triples, epoch
+from everypair.solvers.state import Factors
+
+Array = NDArray[Any]
+START_SQUARES = 1e-3  # what AdaGrad's sums of squares start from: it bounds the first steps
+MEASURED_TRIPLES = 100_000  # the most triples of the objective's estimate
+
+
+class Positives:
+    """The positives of CSR rows: ``indptr``, ``indices``, ``owners`` (row of each) and ``sums`` of weights before each.
+
+    >>> import scipy.sparse as sp
+    >>> positives = Positives(sp.csr_array([[2.0, 0.0, -1.0], [0.0, 1.0, 3.0]]))
+    >>> positives.indptr.tolist(), positives.indices.tolist(), positives.owners.tolist(), positives.sums.tolist()
+    ([0, 1, 3], [0, 1, 2], [0, 1, 1], [0.0, 2.0, 3.0, 6.0])
+    """
+
+    def __init__(self, rows: Any) -> None:
+        liked = rows.data > 0
+        self.indptr: Array = kept_pointers(rows.indptr, liked).astype(np.int64)
+        self.indices: Array = rows.indices[liked].astype(np.int32)
+        self.owners: Array = np.repeat(np.arange(rows.shape[0], dtype=np.int32), np.diff(self.indptr))
+        self.sums: Array = np.concatenate([[0.0], np.cumsum(rows.data[liked], dtype=np.float64)])
+
+
+class StochasticRanking:
+    """One epoch of stochastic gradient per step; AdaGrad's sums and the random numbers live here."""
+
+    descends = False  # its objective is an estimate, which may rise
+
+    def __init__(
+        self, positives: Positives, shape: tuple[int, int], rate: float, reg: float, seeds: Any, dtype: Any
+    ) -> None:
+        self.positives = positives
+        self.rate, self.reg = dtype.type(rate), dtype.type(reg)
+        self.squares = tuple(np.full(size, START_SQUARES, dtype) for size in shape)
+        self.state = np.array(seeds[:1], np.uint64)
+        triples = np.empty((3, min(MEASURED_TRIPLES, 10 * len(positives.indices))), np.int64)
+        draw_triples(
+            positives.indptr, positives.indices, positives.owners, positives.sums, shape[1], triples,
+            np.array(seeds[1:], np.uint64),
+        )  # fmt: skip
+        self.triples = triples[:, triples[2] >= 0]
+
+    def step(self, state: Factors) -> Factors:
+        """One epoch."""
+        left, right = state.left.copy(), state.right.copy()
+        p = self.positives
+        epoch(len(p.indices), p.indptr, p.indices, p.owners, p.sums, self.rate, self.reg, left, right, *self.squares,
+              self.state)  # fmt: skip
+        return Factors(left, right, self.value(left, right))
+
+    def value(self, left: Array, right: Array) -> float:
+        """Mean of log(1 + e^{−s}) + λ/2 (‖w_i‖² + ‖v_j‖² + ‖v_l‖²) over the fixed triples, 0 where there are none."""
+        users, positives, negatives = self.triples
+        scores = np.einsum("tf,tf->t", left[users], right[positives] - right[negatives], dtype=np.float64)
+        ridge = np.einsum("if,if->i", left[:, :-1], left[:, :-1], dtype=np.float64)[users]
+        squares = np.einsum("if,if->i", right, right, dtype=np.float64)
+        ridge = ridge + squares[positives] + squares[negatives]
+        return float(np.sum(np.logaddexp(0, -scores) + 0.5 * float(self.reg) * ridge) / max(1, len(users)))
