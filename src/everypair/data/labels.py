@@ -8,6 +8,7 @@ only Ω counts: its positives are ones, the rest of it are known negatives, and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +91,18 @@ class Labels:
         """
         chosen = np.asarray(index)
         return Labels(self.positives[chosen], None if self.known is None else self.known[chosen])
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Labels]) -> Labels:
+        """Return the labels of several groups of rows, one below the other.
+
+        >>> Labels.stacked([Labels.from_y([[1, 0]]), Labels.from_y([[0, 1]])]).positives.toarray().tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+        positives = sp.csr_array(sp.vstack([part.positives for part in parts], format="csr"))
+        if parts[0].known is None:
+            return cls(positives, None)
+        return cls(positives, sp.csr_array(sp.vstack([part.known for part in parts], format="csr")))
 
 
 def _read_sparse(Y: Any) -> tuple[sp.csr_array, sp.csr_array]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from everypair.data.sampling import Sampling
 from everypair.features.feature_map import FeatureMap
 from everypair.features.kernel_map import KernelMap
+from everypair.features.nystrom import NystromFeatures
 from everypair.problem.losses import LOSSES, Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
@@ -37,6 +38,7 @@ class Parts(NamedTuple):
 
 
 CLASSES: dict[str, type] = {}
+LANDMARK_FIELDS = ("gamma_", "landmarks_", "root_", "n_features_in_")
 
 
 def part(cls: Class) -> Class:
@@ -86,6 +88,10 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         return {"status": value.name}
     if isinstance(value, np.dtype):
         return {"dtype": value.str}
+    if isinstance(value, NystromFeatures):
+        parameters = encode(value.get_params(deep=False), name, arrays)["dict"]
+        learnt = encode({field: getattr(value, field) for field in LANDMARK_FIELDS}, name, arrays)["dict"]
+        return {"landmarks": {**parameters, **learnt}}
     if is_dataclass(value) and CLASSES.get(type(value).__name__) is type(value):
         content = {field.name: getattr(value, field.name) for field in fields(value)}
         return {"object": type(value).__name__, "fields": encode(content, name, arrays)["dict"]}
@@ -123,6 +129,8 @@ def decode(tree: Any, arrays: Arrays) -> Any:
             return Status[name]
         case {"dtype": str(name)} if np.dtype(name).kind in "biuf":
             return np.dtype(name)
+        case {"landmarks": dict(content)}:
+            return _landmarks({key: decode(entry, arrays) for key, entry in content.items()})
         case {"object": str(name), "fields": dict(content)} if name in CLASSES:
             known = {field.name for field in fields(CLASSES[name])}
             if set(content) != known:
@@ -130,6 +138,14 @@ def decode(tree: Any, arrays: Arrays) -> Any:
                 raise ValueError(f"the fields of {name} are not those of this version: {odd}.")
             return CLASSES[name](**{key: decode(entry, arrays) for key, entry in content.items()})
     raise ValueError(f"a part of an unknown kind: {', '.join(map(str, tree))}.")
+
+
+def _landmarks(content: dict[str, Any]) -> NystromFeatures:
+    learnt = {field: content.pop(field, None) for field in LANDMARK_FIELDS}
+    features = NystromFeatures(**content)
+    for field, value in learnt.items():
+        setattr(features, field, value)
+    return features
 
 
 def _encode_array(value: NDArray[Any], name: str, arrays: Arrays) -> dict[str, Any]:

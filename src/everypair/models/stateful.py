@@ -15,6 +15,8 @@ SEEN_IN_FIT = ("n_features_in_", "feature_names_in_")  # what scikit-learn itsel
 class Learnt:
     """A fitted attribute: ``name_`` of a model reads ``state_.name``, and does not exist before ``fit``.
 
+    ``Learnt("model")`` reads ``state_.model.name``.
+
     >>> from dataclasses import make_dataclass
     >>> class Model(Stateful):
     ...     size_ = Learnt()
@@ -26,6 +28,9 @@ class Learnt:
     3
     """
 
+    def __init__(self, inside: str | None = None) -> None:
+        self.inside = inside
+
     def __set_name__(self, owner: type, name: str) -> None:
         self.field = name.removesuffix("_")
 
@@ -34,7 +39,7 @@ class Learnt:
             return self
         if "state_" not in vars(model):
             raise AttributeError(f"{type(model).__name__} has no {self.field}_ before fit.")
-        return getattr(model.state_, self.field)
+        return getattr(model.state_ if self.inside is None else getattr(model.state_, self.inside), self.field)
 
 
 class Stateful(BaseEstimator):

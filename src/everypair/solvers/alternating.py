@@ -19,7 +19,7 @@ from everypair.problem.objective import Objective
 from everypair.solvers.gradient import SteepestDescent
 from everypair.solvers.half_step import RowSteps, half_step
 from everypair.solvers.line_search import LineSearch
-from everypair.solvers.preconditioner import Preconditioner
+from everypair.solvers.preconditioner import Preconditioner, Spectrum
 from everypair.solvers.side import Method, SideSolver, SideSteps
 from everypair.solvers.state import Factors
 from everypair.solvers.tron import TrustRegion
@@ -64,7 +64,7 @@ class Alternating:
 
     ``steps`` are taken by the rows of a side that are independent (unless the objective cannot be solved by rows),
     ``side_steps`` by a side that moves as a whole. Without ``steps`` every side does. ``runner`` is this machine by
-    default.
+    default. ``spectrum`` is XᵀPX of the left side's features decomposed, where it is known already.
     """
 
     descends = True
@@ -76,8 +76,10 @@ class Alternating:
         steps: RowSteps | None,
         side_steps: SideSteps | None = None,
         runner: Runner | None = None,
+        spectrum: Spectrum | None = None,
     ) -> None:
         self.objective = objective
+        self.spectrum = spectrum
         self.steps = steps
         self.side_steps = side_steps or SideSteps()
         self.runner = runner or Threads(objective)
@@ -117,5 +119,8 @@ class Alternating:
         if self.steps is not None and self.objective.by_rows(side):
             return None
         objective = self.objective
-        prepared = Preconditioner(objective.embeddings[side], objective.rows[side].this_weights, objective.n_threads)
+        prepared = Preconditioner(
+            objective.embeddings[side], objective.rows[side].this_weights, objective.n_threads,
+            self.spectrum if side == LEFT else None,
+        )  # fmt: skip
         return SideSolver(prepared, self.side_steps, SIDE_METHODS[self.side_steps.method])

@@ -19,6 +19,7 @@ from everypair.solvers.alternating import SIDE_METHODS, Alternating
 from everypair.solvers.coordinate import CoordinateDescent
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Solver
+from everypair.solvers.preconditioner import Spectrum
 from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
 from everypair.solvers.stochastic import VARIANTS, StochasticGradient
@@ -59,8 +60,13 @@ def check_solver(name: str, loss: Loss, structured: bool = False) -> None:
         )
 
 
-def solver_maker(name: str, columns: int, cg_steps: int, seed: int) -> Callable[[Objective], Solver[Factors]]:
-    """Return the function that builds the named solver for an objective whose factors have ``columns`` columns."""
+def solver_maker(
+    name: str, columns: int, cg_steps: int, seed: int, spectrum: Spectrum | None = None
+) -> Callable[[Objective], Solver[Factors]]:
+    """Return the function that builds the named solver for an objective whose factors have ``columns`` columns.
+
+    ``spectrum`` is XᵀPX of the left side decomposed, where it is known already.
+    """
 
     def make(objective: Objective) -> Solver[Factors]:
         if name == "cd":
@@ -69,7 +75,7 @@ def solver_maker(name: str, columns: int, cg_steps: int, seed: int) -> Callable[
             return StochasticGradient(objective, variant=name.removeprefix("sg-"), random_state=seed)
         if name in SIDE_METHODS:
             steps = SideSteps(name, GRADIENT_STEPS) if name == "gradient" else SideSteps(name)
-            return Alternating(objective, None, steps)
+            return Alternating(objective, None, steps, spectrum=spectrum)
         block = {"als": columns, "block": BLOCK}.get(name)
         return Alternating(objective, RowSteps(cg=cg_steps, block=block))
 

@@ -21,6 +21,7 @@ class Status(enum.Enum):
     """
 
     CONVERGED = "Converged: the objective's relative decrease fell below tol."
+    SOLVED = "Solved in closed form."
     MAX_ITER = "Stopped after max_iter sweeps; raise max_iter if the objective should fall further."
     NO_IMPROVEMENT = (
         "Stopped early: the validation metric did not improve for `patience` sweeps; the best sweep is kept."

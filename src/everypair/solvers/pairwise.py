@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from everypair.data.pairs import kept_pointers
 from everypair.kernels.bpr import draw_triples, epoch
+from everypair.kernels.warp import warp_epoch
 from everypair.solvers.state import Factors
 
 Array = NDArray[Any]
@@ -71,3 +72,42 @@ class StochasticRanking:
         squares = np.einsum("if,if->i", right, right, dtype=np.float64)
         ridge = ridge + squares[positives] + squares[negatives]
         return float(np.sum(np.logaddexp(0, -scores) + 0.5 * float(self.reg) * ridge) / max(1, len(users)))
+
+
+class WarpRanking:
+    """One pass of WARP steps over features X and labels per step of the loop; the random numbers live here.
+
+    ``everything`` says that every label is known; otherwise negatives come from the matrix ``negatives``.
+    """
+
+    descends = False  # its objective is the mean loss of the steps, which may rise
+
+    def __init__(
+        self,
+        X: Any,
+        positives: Any,
+        negatives: Any,
+        everything: bool,
+        row_weights: Array | None,
+        margin: float,
+        rate: float,
+        max_norm: float,
+        seed: Array,
+    ) -> None:
+        self.X, self.positives, self.negatives, self.everything = X, positives, negatives, everything
+        self.owners = np.repeat(np.arange(positives.shape[0]), np.diff(positives.indptr))
+        self.sums = np.zeros(positives.nnz + 1)
+        np.cumsum(np.ones(positives.nnz) if row_weights is None else row_weights[self.owners], out=self.sums[1:])
+        self.harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, positives.shape[1] + 1))])
+        self.margin, self.rate, self.max_norm, self.random = margin, rate, max_norm, seed
+
+    def step(self, state: Factors) -> Factors:
+        """One pass; ``left`` of the state is W, ``right`` is V."""
+        W, V = state.left.copy(), state.right.copy()
+        X, positives, negatives = self.X, self.positives, self.negatives
+        objective = warp_epoch(
+            positives.nnz, X.indptr, X.indices, X.data, positives.indptr, positives.indices, self.owners, self.sums,
+            self.everything, negatives.indptr, negatives.indices, self.harmonic, self.margin, self.rate, self.max_norm,
+            W, V, self.random,
+        )  # fmt: skip
+        return Factors(W, V, float(objective))

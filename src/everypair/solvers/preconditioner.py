@@ -3,7 +3,8 @@
     H ≈ (XᵀPX) ⊗ Vᵀ(Q + diag τ)V + (λ_f I + λ_g XᵀLX) ⊗ I,        τ_j = Σ_i t_ij / Σ_i p_i
 
 The first factor is decomposed once per training, the second (k × k) at every Newton step; in both eigenbases the sum is
-diagonal and is inverted exactly. For large d, XᵀPX ≈ FFᵀ + diag(δ) with a randomized F of few columns, inverted by
+diagonal and is inverted exactly (for d > 512 outside the 256 leading eigenvectors as if all others were equal). For
+large d, XᵀPX ≈ FFᵀ + diag(δ) with a randomized F of few columns, inverted by
 the Woodbury identity. Own vectors T (U = T + XW) are eliminated first, A = p_i σ + λ_i + λ_g L_ii, which leaves W the
 Schur complement with σλ̄/(p̄σ + λ̄) instead of σ.
 """
@@ -11,6 +12,7 @@ Schur complement with σλ̄/(p̄σ + λ̄) instead of σ.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,8 @@ from everypair.problem.rotation import eigenbasis, rotate
 
 Array = NDArray[Any]
 Solve = Callable[[Array], Array]
-EXACT_FEATURES = 2048  # features up to which XᵀPX is decomposed exactly: O(d³) once, O(d²k) a step
+EXACT_FEATURES = 2048  # features up to which XᵀPX is decomposed: O(d³) once
+ALL_EIGENVECTORS, LEADING = 512, 256  # features up to which all of its eigenvectors count, and how many do beyond
 LOW_RANK = 24  # columns of F beyond that
 POWER_STEPS = 2
 FEATURE_ROWS = 2048  # of F that are multiplied at a time
@@ -32,18 +35,47 @@ SMALLEST = 1e-7  # of the mean of XᵀPX's diagonal: where λ_f is smaller, it i
 FACTORISABLE = 1e-12  # of the trace of λ_g XᵀLX: the least ridge with which it has a Cholesky factor
 
 
+@dataclass(frozen=True)
+class Spectrum:
+    """XᵀPX ≈ V diag(values) Vᵀ + rest (I − VVᵀ): its leading eigenvectors, and the mean eigenvalue of all others.
+
+    It depends on X and P alone, so one serves every ridge, rank and loss, and, scaled, every large part of the rows.
+    """
+
+    values: Array
+    vectors: Array
+    rest: float
+
+    @classmethod
+    def of(cls, features: Features, weights: Array) -> Spectrum:
+        """All eigenvectors of up to 512 features, the 256 leading ones of more."""
+        gram = features.gram(weights)
+        size = len(gram)
+        if size <= ALL_EIGENVECTORS:
+            values, vectors = np.linalg.eigh(gram.astype(features.dtype))
+            return cls(values, vectors, 0.0)
+        leading = (size - LEADING, size - 1)
+        values, vectors = scipy.linalg.eigh(gram.astype(features.dtype), subset_by_index=leading, check_finite=False)
+        rest = (float(np.trace(gram)) - float(values.sum(dtype=np.float64))) / (size - LEADING)
+        return cls(values, vectors, max(rest, 0.0))
+
+    def scaled(self, share: float) -> Spectrum:
+        """Of about that share of the rows."""
+        return Spectrum(self.values * self.values.dtype.type(share), self.vectors, self.rest * share)
+
+
 class Preconditioner:
     """What can be prepared once for one side; :meth:`at` adds what changes from step to step."""
 
-    def __init__(self, embedding: Embedding, this_weights: Array, n_threads: int = 1) -> None:
+    def __init__(
+        self, embedding: Embedding, this_weights: Array, n_threads: int = 1, spectrum: Spectrum | None = None
+    ) -> None:
         self.embedding, self.n_threads = embedding, n_threads
-        self.weights = this_weights if this_weights.any() else np.ones_like(this_weights)
+        self.weights = counted_weights(this_weights)
         self._features: Callable[[Array], Solve] | None = None
         if embedding.features is not None:
-            small = embedding.features.shape[1] <= EXACT_FEATURES
-            make = _exact if small else _low_rank
             with single_threaded_blas():
-                self._features = make(embedding, embedding.features, self.weights, n_threads)
+                self._features = _feature_solver(embedding, embedding.features, self.weights, n_threads, spectrum)
 
     def at(self, other: Array, sigma: Array, curvatures: NDArray[np.float64]) -> Solve:
         """Return R ↦ P⁻¹R where VᵀQV = diag σ and ``curvatures`` are Σ_i t_ij for every row of ``other``.
@@ -97,25 +129,55 @@ def _feature_ridge(embedding: Embedding, squares: NDArray[np.float64]) -> float:
     return max(float(embedding.feature_part(embedding.ridge)[0]), SMALLEST * float(squares.mean()), 1e-30)
 
 
-def _exact(embedding: Embedding, features: Features, weights: Array, n_threads: int) -> Callable[[Array], Solve]:
+def counted_weights(this_weights: Array) -> Array:
+    """P of the preconditioner: ones where nothing outside Ω has a weight."""
+    return this_weights if this_weights.any() else np.ones_like(this_weights)
+
+
+def _feature_solver(
+    embedding: Embedding, features: Features, weights: Array, n_threads: int, spectrum: Spectrum | None
+) -> Callable[[Array], Solve]:
+    if features.shape[1] > EXACT_FEATURES:
+        return _low_rank(embedding, features, weights, n_threads)
+    if embedding.graph is not None:
+        return _with_graph(embedding, features, weights, n_threads)
+    spectrum = spectrum or Spectrum.of(features, weights)
+    ridge = _feature_ridge(embedding, features.squares(weights))
+    rest = spectrum.rest / ridge if spectrum.vectors.shape[1] < features.shape[1] else None
+    return _in_eigenbasis(
+        spectrum.values / ridge, spectrum.vectors / np.sqrt(ridge), features.dtype, n_threads, rest, ridge
+    )
+
+
+def _with_graph(embedding: Embedding, features: Features, weights: Array, n_threads: int) -> Callable[[Array], Solve]:
+    """Generalised eigenvectors of (XᵀPX, λ_f I + λ_g XᵀLX)."""
+    assert embedding.graph is not None
     gram = features.gram(weights)
-    ridge = _feature_ridge(embedding, np.diag(gram))
-    if embedding.graph is None:
-        values, vectors = np.linalg.eigh(gram.astype(features.dtype))
-        values, vectors = values / ridge, vectors / np.sqrt(ridge)
-    else:
-        form = embedding.graph_reg * embedding.graph.form(features)
-        ridge = max(ridge, FACTORISABLE * float(np.trace(form)))
-        values, vectors = scipy.linalg.eigh(gram, form + ridge * np.eye(len(gram)))
-    values = np.maximum(values, 0.0).astype(features.dtype)
-    vectors = vectors.astype(features.dtype)
+    form = embedding.graph_reg * embedding.graph.form(features)
+    ridge = max(_feature_ridge(embedding, np.diag(gram)), FACTORISABLE * float(np.trace(form)))
+    values, vectors = scipy.linalg.eigh(gram, form + ridge * np.eye(len(gram)))
+    return _in_eigenbasis(values, vectors, features.dtype, n_threads)
+
+
+def _in_eigenbasis(
+    values: Array, vectors: Array, dtype: Any, n_threads: int, rest: float | None = None, ridge: float = 1.0
+) -> Callable[[Array], Solve]:
+    """Invert 1 + value·σ along each vector, and 1 + rest·σ in what they do not span."""
+    values = np.maximum(values, 0.0).astype(dtype)
+    vectors = vectors.astype(dtype)
     across = np.ascontiguousarray(vectors.T)
 
     def at(sigma: Array) -> Solve:
         inverse = 1 / (1 + values[:, None] * sigma)
-        return lambda residual: blocked_product(
-            vectors, blocked_product(across, residual, DENSE_ROWS, n_threads) * inverse, DENSE_ROWS, n_threads
-        )
+        outside = None if rest is None else (1 / (1 + rest * sigma)).astype(dtype)
+
+        def solve(residual: Array) -> Array:
+            inside = inverse if outside is None else inverse - outside
+            along = blocked_product(across, residual, DENSE_ROWS, n_threads) * inside
+            solved = blocked_product(vectors, along, DENSE_ROWS, n_threads)
+            return solved if outside is None else solved + residual * (outside / dtype.type(ridge))
+
+        return solve
 
     return at
 

@@ -1,48 +1,81 @@
 """What every multi-label classifier offers: fit(X, Y), scores s_il of row i and label l, top-k, and a cut to 0/1.
 
-A subclass gives two things, ``_fit`` and ``_scores``; checks, features, threads, ranking and the threshold live here.
-
-The threshold is one number τ for all labels: label l is predicted for row i where s_il > τ. ``"auto"`` finds it on
-held-out rows by the best micro-averaged F1 = 2·TP / (2·TP + FP + FN) over their known entries.
+A subclass gives one thing, ``_fit``, which returns what it learnt as a frozen value that scores rows; checks, features,
+threads, ranking and the threshold live here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from everypair.check import generator, integer, is_number
 from everypair.data.labels import Labels
 from everypair.features.scaling import prepare_features
 from everypair.kernels.select import select_top
+from everypair.models.multilabel.threshold import best_threshold, held_out_rows
+from everypair.models.parts import part
+from everypair.models.stateful import Learnt, Stateful
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
+from everypair.solvers.loop import Callback
 
 Array = NDArray[Any]
-
 SCORED_ROWS = 256  # rows scored at once
-FEWEST_ROWS = 50  # with fewer, "auto" holds nothing out and takes the natural threshold
-HELD_OUT_SHARE = 10  # every tenth row,
-MOST_HELD_OUT = 2**24  # but at most so many scores
 
 
-class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
+class LabelledRows(NamedTuple):
+    """Prepared features (``csr_array`` or dense, scaled rows and constant column included), labels and row weights."""
+
+    X: Any
+    labels: Labels
+    weights: NDArray[np.float64] | None
+
+    def take(self, rows: Any) -> LabelledRows:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return LabelledRows(self.X[rows], self.labels.rows(rows), weights)
+
+
+class LabelModel(Protocol):
+    """What a classifier learns: a frozen dataclass marked as a part."""
+
+    def scores(self, X: Any) -> Array:
+        """Scores (c × L) of c prepared rows. It is called from several threads at once, with BLAS on one thread."""
+        ...
+
+
+@part
+@dataclass(frozen=True)
+class ClassifierState:
+    """What was learnt, the labels' number and kind, and the threshold."""
+
+    model: Any
+    n_labels: int
+    threshold: float
+    sparse_labels: bool
+    label_dtype: np.dtype[Any]
+
+    @property
+    def classes(self) -> NDArray[np.int64]:
+        """The labels' positions 0..L − 1."""
+        return np.arange(self.n_labels)
+
+
+class MultiLabelClassifier(ClassifierMixin, Stateful):
     """Base of multi-label classifiers in scikit-learn's contract.
 
     A subclass's constructor takes at least ``unlabeled``, ``normalize``, ``fit_intercept``, ``threshold`` and
     ``n_threads`` (and ``random_state`` if it draws random numbers); it implements
 
-    ``_fit(X, labels, sample_weight, random)``
-        Learn from prepared features X (``csr_array`` or dense, float32 or float64, scaled rows and constant
-        column included), ``Labels``, weights of the rows (float64, or ``None`` for ones) and a numpy generator.
-        Check parameters first. Leave fitted attributes that end in ``_``.
-    ``_scores(X)``
-        Scores (c × L) of c prepared rows. It is called from several threads at once, with BLAS on one thread.
+    ``_fit(rows, random, callbacks)``
+        Learn from :class:`LabelledRows`; return a :class:`LabelModel`. Check parameters first.
     ``_natural_threshold()``
         The cut that the loss itself suggests; ½ unless overridden.
 
@@ -55,9 +88,10 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
     fit_intercept: bool
     threshold: Any
     n_threads: int | None
-    classes_: NDArray[np.int64]
-    n_labels_: int
-    threshold_: float
+    state_: ClassifierState
+    classes_ = Learnt()
+    n_labels_ = Learnt()
+    threshold_ = Learnt()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> Any:
         """Learn from features X (n × d) and labels y (n × L of zeros and ones), both sparse or dense.
@@ -67,6 +101,17 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         second model is fitted without a tenth of the rows, to find the threshold on them; the model that stays has
         seen all rows.
         """
+        return self._fit_all(X, y, sample_weight, mask, ())
+
+    def _fit_all(self, X: Any, y: Any, sample_weight: Any, mask: Any, callbacks: tuple[Callback, ...]) -> Any:
+        rows = self._checked_rows(X, y, sample_weight, mask)
+        for_fit, for_threshold = generator(getattr(self, "random_state", None)).spawn(2)
+        threshold = float(self.threshold) if is_number(self.threshold) else self._found_threshold(rows, for_threshold)
+        self._keep(self._fit(rows, for_fit, callbacks), y, threshold)
+        return self
+
+    def _checked_rows(self, X: Any, y: Any, sample_weight: Any, mask: Any) -> LabelledRows:
+        """Check parameters and data, leave rows of weight 0 out, prepare features."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         self._check_common_parameters()
@@ -84,26 +129,25 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(
                     "no row with a positive sample_weight has a positive label: there is nothing to learn."
                 )
-        features = prepare_features(X, self.normalize, self.fit_intercept)
-        for_fit, for_threshold = generator(getattr(self, "random_state", None)).spawn(2)
+        return LabelledRows(prepare_features(X, self.normalize, self.fit_intercept), labels, weights)
 
-        self.classes_ = np.arange(labels.shape[1])
-        self.n_labels_ = labels.shape[1]
-        self._sparse_labels = sp.issparse(y)
-        self._label_dtype = y.dtype if hasattr(y, "dtype") else np.asarray(y).dtype
-        self.threshold_ = (
-            self._learnt_threshold(features, labels, weights, for_threshold)
-            if isinstance(self.threshold, str)
-            else float(self.threshold)
-        )
-        self._fit(features, labels, weights, for_fit)
-        return self
+    def _found_threshold(self, rows: LabelledRows, random: np.random.Generator) -> float:
+        """Learn without a tenth of the rows and return the threshold with the best micro F1 on them."""
+        held = held_out_rows(rows.labels)
+        if held is None:
+            return self._natural_threshold()
+        model, others = self._fit(rows.take(~held), random, ()), rows.take(held)
+        return best_threshold(self._all_scores(model, others.X), others.labels, others.weights)
+
+    def _keep(self, model: LabelModel, y: Any, threshold: float) -> None:
+        dtype = y.dtype if hasattr(y, "dtype") else np.asarray(y).dtype
+        n_labels = int(y.shape[1] if hasattr(y, "shape") else np.shape(y)[1])
+        self.state_ = ClassifierState(model, n_labels, threshold, sp.issparse(y), np.dtype(dtype))
 
     def predict_scores(self, X: Any) -> Array:
         """Scores (n × L): the greater, the likelier that the row has the label."""
         features = self._checked_features(X)
-        blocks = self._by_blocks(features, lambda scores: scores)
-        return np.concatenate(blocks)
+        return self._all_scores(self.state_.model, features)
 
     def decision_function(self, X: Any) -> Array:
         """Scores (n × L), the same as ``predict_scores``."""
@@ -122,30 +166,30 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             select_top(scores, k, labels, kept, 0, len(scores))
             return labels, kept
 
-        blocks = self._by_blocks(features, best)
+        blocks = self._by_blocks(self.state_.model, features, best)
         return np.concatenate([labels for labels, _ in blocks]), np.concatenate([scores for _, scores in blocks])
 
     def predict(self, X: Any) -> Any:
         """Labels (n × L of zeros and ones) whose score exceeds ``threshold_``; sparse where Y was sparse in ``fit``."""
-        features = self._checked_features(X)
-        blocks = self._by_blocks(features, lambda scores: sp.csr_array(scores > self.threshold_))
-        predicted = sp.vstack(blocks, format="csr").astype(self._label_dtype)
-        return predicted if self._sparse_labels else predicted.toarray()
+        features, state = self._checked_features(X), self.state_
+        blocks = self._by_blocks(state.model, features, lambda scores: sp.csr_array(scores > state.threshold))
+        predicted = sp.vstack(blocks, format="csr").astype(state.label_dtype)
+        return predicted if state.sparse_labels else predicted.toarray()
 
-    def _fit(self, X: Any, labels: Labels, sample_weight: Array | None, random: np.random.Generator) -> None:
-        raise NotImplementedError
-
-    def _scores(self, X: Any) -> Array:
+    def _fit(self, rows: LabelledRows, random: np.random.Generator, callbacks: tuple[Callback, ...]) -> LabelModel:
         raise NotImplementedError
 
     def _natural_threshold(self) -> float:
         return 0.5
 
-    def _by_blocks(self, features: Any, work: Callable[[Array], Any]) -> list[Any]:
+    def _all_scores(self, model: LabelModel, features: Any) -> Array:
+        return np.concatenate(self._by_blocks(model, features, lambda scores: scores))
+
+    def _by_blocks(self, model: LabelModel, features: Any, work: Callable[[Array], Any]) -> list[Any]:
         """Apply ``work`` to the scores of one block of rows after the other, the same blocks on any thread count."""
 
         def block(chunk: Chunk, worker: int) -> Any:
-            return work(np.ascontiguousarray(self._scores(features[slice(*chunk)])))
+            return work(np.ascontiguousarray(model.scores(features[slice(*chunk)])))
 
         return run_chunks(block, even_chunks(features.shape[0], SCORED_ROWS), resolve_threads(self.n_threads))
 
@@ -162,24 +206,6 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f'threshold must be a number or "auto", got {self.threshold!r}.')
         resolve_threads(self.n_threads)
 
-    def _learnt_threshold(
-        self, X: Any, labels: Labels, sample_weight: Array | None, random: np.random.Generator
-    ) -> float:
-        """Fit a copy without a tenth of the rows and return the threshold with the best micro F1 on them."""
-        n = labels.shape[0]
-        # a fixed permutation: the same data give the same threshold, whatever random_state
-        order = np.random.default_rng(0).permutation(n)
-        held = np.zeros(n, bool)
-        held[order[: min(n // HELD_OUT_SHARE, max(MOST_HELD_OUT // labels.shape[1], 1))]] = True
-        kept_labels, held_labels = labels.rows(~held), labels.rows(held)
-        if n < FEWEST_ROWS or not kept_labels.positives.nnz or not held_labels.positives.nnz:
-            return self._natural_threshold()
-        model = clone(self)
-        model.n_labels_ = self.n_labels_
-        model._fit(X[~held], kept_labels, None if sample_weight is None else sample_weight[~held], random)
-        scores = np.concatenate(model._by_blocks(X[held], lambda block: block))
-        return best_threshold(scores, held_labels, None if sample_weight is None else sample_weight[held])
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -190,33 +216,6 @@ class MultiLabelClassifier(ClassifierMixin, BaseEstimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         return tags
-
-
-def best_threshold(scores: Array, labels: Labels, sample_weight: Array | None = None) -> float:
-    """Return the threshold τ with the greatest micro F1 of ``scores > τ`` over known entries, the highest of equals.
-
-    Only a cut just below a positive's score can be best: any other admits more negatives for the same positives.
-
-    >>> best_threshold(np.array([[0.9, 0.2], [0.4, 0.7]]), Labels.from_y([[1, 0], [1, 0]]))
-    0.39999999999999997
-    """
-    weights = np.ones(len(scores)) if sample_weight is None else sample_weight
-    row_of_positive = np.repeat(np.arange(len(scores)), np.diff(labels.positives.indptr))
-    of_positives = scores[row_of_positive, labels.positives.indices]
-    cuts, place = np.unique(of_positives, return_inverse=True)
-    true_positives = np.bincount(place, weights[row_of_positive], len(cuts))[::-1].cumsum()[::-1]
-    admitted = np.zeros(len(cuts) + 1)  # weight of known entries by the number of cuts they reach
-    for row, weight in enumerate(weights):
-        known = scores[row] if labels.known is None else scores[row, _columns(labels.known, row)]
-        np.add.at(admitted, np.searchsorted(cuts, known, side="right"), weight)
-    predicted = admitted[:0:-1].cumsum()[::-1]  # weight of known entries at or above each cut
-    f1 = 2 * true_positives / (predicted + true_positives[0])
-    best = len(cuts) - 1 - int(np.argmax(f1[::-1]))
-    return float(np.nextafter(cuts[best], -np.inf, dtype=scores.dtype))
-
-
-def _columns(matrix: Any, row: int) -> Array:
-    return matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
 
 
 def _checked_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import validate_data
 
@@ -19,15 +19,20 @@ from everypair.features.nystrom import Kernel
 from everypair.features.scaling import prepare_features
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.multilabel import defaults
-from everypair.models.multilabel.base import MultiLabelClassifier
+from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
 from everypair.models.multilabel.problem import LabelProblem, Terms
+from everypair.models.multilabel.ridge_search import Choice, RidgeSearch
+from everypair.models.multilabel.threshold import best_threshold, held_out_rows
+from everypair.models.parts import part
+from everypair.models.stateful import Learnt
 from everypair.problem.layout import LEFT, Layout
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.objective import Objective
 from everypair.solvers.alternating import SIDE_METHODS
 from everypair.solvers.choose import solver_maker
 from everypair.solvers.closed_form import low_rank_regression
-from everypair.solvers.loop import Callback, Outcome, Status, StopRules, checked_callbacks, run
+from everypair.solvers.loop import Callback, Solver, Status, StopRules, checked_callbacks, run
+from everypair.solvers.preconditioner import Spectrum
 from everypair.solvers.state import Factors
 from everypair.training.start import random_start
 from everypair.training.train import train
@@ -35,9 +40,41 @@ from everypair.training.warm_up import sweep_on_two_pairs
 
 Array = NDArray[Any]
 SOLVERS = ("auto", *SIDE_METHODS, "svd")
-CLOSED_FORM = "Solved in closed form."
 SEARCH_RULES = StopRules(max_iter=5, tol=1e-3)  # of each candidate of reg="auto"
 MONITOR = "ndcg@5"
+
+
+@part
+@dataclass(frozen=True, kw_only=True)
+class LowRankLabels:
+    """s = x W · h_l (x kernel features where there is a map): W, H, what was used and how training went."""
+
+    feature_weights: Array
+    label_factors: Array
+    kernel_map: KernelMap | None
+    reg: float
+    negative_loss: str
+    negative_weight: float
+    negative_value: float
+    history: list[dict[str, Any]]
+    objective: float | None
+    status: Status
+
+    @property
+    def rank(self) -> int:
+        """k."""
+        return int(self.label_factors.shape[1])
+
+    @property
+    def n_iter(self) -> int:
+        """Number of sweeps."""
+        return len(self.history)
+
+    def scores(self, X: Any) -> Array:
+        """X W Hᵀ."""
+        features = X if self.kernel_map is None else self.kernel_map(X)
+        weights = self.feature_weights
+        return np.asarray((features.astype(weights.dtype, copy=False) @ weights) @ self.label_factors.T)
 
 
 class MultiLabelMF(MultiLabelClassifier):
@@ -57,7 +94,7 @@ class MultiLabelMF(MultiLabelClassifier):
         target of a negative.
     label_weight : weights l_j > 0 of the labels, or ``None`` for ones.
     reg : λ, also that of the trace norm of WHᵀ; ``"auto"`` takes the one of several values, set by the size of the
-        data, that ranks held-out rows best; this takes about as long as three more fits.
+        data, that ranks held-out rows best, each learnt with a few sweeps.
     fit_intercept, normalize : scale rows of X to length 1, then append a constant 1, penalised like any feature.
     kernel, n_landmarks, gamma : ``"rbf"``, ``"linear"`` or a function: learn from kernel features over so many
         landmarks instead of X, exactly where X has no more distinct rows than that; ``gamma`` in units of 1/σ² and
@@ -65,8 +102,9 @@ class MultiLabelMF(MultiLabelClassifier):
     solver : ``"auto"`` and ``"tron"`` alternate trust-region Newton steps on W and H; ``"newton-linesearch"`` and
         ``"gradient"`` are there to be compared; ``"svd"`` is the closed form of the squared loss with every label known
         and no ridge (``reg=0``, or ``"auto"``, which is 0 there).
-    threshold : ``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on a held-out tenth of
-        the rows, which costs one more fit (with fewer than 50 rows: 0, and ½ for the squared loss).
+    threshold : ``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on held-out rows:
+        those of ``reg="auto"``, otherwise a tenth, which costs one more fit (with fewer than 50 rows: 0, and ½ for the
+        squared loss).
     max_iter, tol, patience, time_limit : stop after so many sweeps, at a relative decrease of the objective below
         ``tol``, after ``patience`` sweeps without a better nDCG@5 of the validation rows, or after so many seconds.
     random_state : seed of the start (and of the landmarks); the same seed gives the same bits on any number of threads.
@@ -94,14 +132,17 @@ class MultiLabelMF(MultiLabelClassifier):
     [0, 3]
     """
 
-    rank_: int
-    reg_: float
-    kernel_map_: KernelMap | None
-    history_: list[dict[str, Any]]
-    objective_: float | None
-    status_: Status | str
-    _watch: tuple[Any, tuple[Callback, ...]] | None = None  # while fit runs: validation rows and callbacks
-    _multiples: tuple[float, float] | None = None  # while fit runs: what was found for reg="auto"
+    rank_ = Learnt("model")
+    reg_ = Learnt("model")
+    negative_loss_ = Learnt("model")
+    negative_weight_ = Learnt("model")
+    negative_value_ = Learnt("model")
+    feature_weights_ = Learnt("model")
+    label_factors_ = Learnt("model")
+    history_ = Learnt("model")
+    objective_ = Learnt("model")
+    status_ = Learnt("model")
+    n_iter_ = Learnt("model")
 
     def __init__(
         self,
@@ -172,61 +213,105 @@ class MultiLabelMF(MultiLabelClassifier):
         """
         if self.patience is not None and validation is None:
             raise ValueError("patience needs validation data: fit(X, Y, validation=(X_other, Y_other)).")
-        self._watch = (validation, checked_callbacks(callbacks))
-        try:
-            super().fit(X, y, sample_weight, mask)
-        finally:
-            self._watch = self._multiples = None
+        callbacks = checked_callbacks(callbacks)
+        rows = self._checked_rows(X, y, sample_weight, mask)
+        watched = None if validation is None else self._checked_validation(*_pair(validation), rows.labels.shape[1])
+        for_fit, for_threshold = check.generator(self.random_state).spawn(2)
+        problem, kernel_map = self._problem(rows, for_fit)
+        choice, threshold = self._searched(problem)
+        if check.is_number(self.threshold):
+            threshold = float(self.threshold)
+        elif threshold is None:
+            threshold = self._threshold_of(problem, choice, for_threshold)
+        validate = None if watched is None else self._validator(*watched, kernel_map)
+        learnt = self._learn(problem, choice, for_fit, validate, callbacks)
+        self._keep(replace(learnt, kernel_map=kernel_map), y, threshold)
         return self
 
-    def _fit(self, X: Any, labels: Labels, sample_weight: Array | None, random: np.random.Generator) -> None:
-        loss = get_loss(self.loss)
-        problem = self._problem(X, labels, sample_weight, random)
-        if self.solver == "svd":
-            self._solve(problem, int(random.integers(2**31)))
-            return
-        multiples = 1.0, 1.0
-        if self.reg == "auto":
-            multiples = self._multiples or self._searched(problem, loss)
-        self.reg_ = multiples[0] * problem.reg_unit(loss) if isinstance(self.reg, str) else float(self.reg)
-        terms = self._terms(problem, loss, multiples[1])
-        self.negative_loss_ = "same" if terms.same or labels.known is not None else "squared"
-        self.negative_weight_, self.negative_value_ = terms.weight, terms.value
-        objective = problem.objective(terms, self.reg_, np.dtype(self.dtype), self.n_threads)
-        self._keep(self._train(objective, random_start(objective, Layout(self.rank_), random)))
+    def _problem(self, rows: LabelledRows, random: np.random.Generator) -> tuple[LabelProblem, KernelMap | None]:
+        """What is learnt from: rows (or their kernel features), labels and weights."""
+        X, labels, sample_weight = rows
+        kernel_map = None
+        if self.kernel is not None:
+            seed = int(random.integers(2**31))
+            kernel_map = KernelMap.fit(X, self.kernel, self.n_landmarks, self.gamma, self.fit_intercept, seed)
+            X = kernel_map(X)
+        rank, n_labels = self._rank(X.shape, labels.shape[1]), labels.shape[1]
+        if rank > max(X.shape[1], n_labels):
+            raise ValueError(
+                f"rank={rank} is larger than the number of features, {X.shape[1]}, and of labels, {n_labels}: "
+                f"at most {min(X.shape[1], n_labels)} makes sense."
+            )
+        return LabelProblem.of(X, labels, sample_weight, self._checked_label_weight(n_labels)), kernel_map
 
-    def _train(self, objective: Objective, start: Factors) -> Outcome[Factors]:
-        rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
-        validation, callbacks = self._watch or (None, ())
-        validate = None if validation is None else self._validator(*_pair(validation))
-        make_solver = self._solver_maker()
-        return train(
-            make_solver(objective), start, rules, validate=validate, monitor=MONITOR, callbacks=callbacks,
-            verbose=self.verbose, warm_up=sweep_on_two_pairs(make_solver, objective, self.rank_),
+    def _searched(self, problem: LabelProblem) -> tuple[Choice, float | None]:
+        """The ridge (and weight of negatives) that ranks held-out rows best, and the threshold found on them."""
+        if self.reg != "auto" or self.solver == "svd":
+            return Choice(), None
+        loss, layout = get_loss(self.loss), Layout(self._rank(problem.X.shape, problem.labels.shape[1]))
+
+        def learn(part: LabelProblem, choice: Choice, state: Factors | None, spectrum: Spectrum | None) -> Factors:
+            objective = self._objective(part, self._terms(part, loss, choice.weight), choice)
+            start = state or random_start(objective, layout, np.random.default_rng(0))
+            return run(self._make_solver(objective, spectrum), start, SEARCH_RULES).state
+
+        search = RidgeSearch(problem, learn, np.dtype(self.dtype))
+        weighted = loss.probabilistic and self.negative_weight == "auto" and self.unlabeled == "negative"
+        choice = search.best(weighted and not self._terms(problem, loss).same)
+        return choice, search.threshold(choice) if isinstance(self.threshold, str) else None
+
+    def _threshold_of(self, problem: LabelProblem, choice: Choice, random: np.random.Generator) -> float:
+        """Learn without a tenth of the rows and find the threshold on them."""
+        held = held_out_rows(problem.labels)
+        if held is None:
+            return self._natural_threshold()
+        model, others = self._learn(problem.rows(~held), choice, random), problem.rows(held)
+        return best_threshold(self._all_scores(model, others.X), others.labels, others.row_weights)
+
+    def _learn(
+        self,
+        problem: LabelProblem,
+        choice: Choice,
+        random: np.random.Generator,
+        validate: Callable[[Factors], dict[str, float]] | None = None,
+        callbacks: tuple[Callback, ...] = (),
+    ) -> LowRankLabels:
+        """Train with the chosen ridge, or solve the closed form."""
+        layout = Layout(self._rank(problem.X.shape, problem.labels.shape[1]))
+        if self.solver == "svd":
+            return self._closed_form(problem, layout.rank, int(random.integers(2**31)))
+        rules = StopRules.checked(self.max_iter, self.tol, self.patience if validate else None, self.time_limit)
+        terms = self._terms(problem, get_loss(self.loss), choice.weight)
+        objective = self._objective(problem, terms, choice)
+        outcome = train(
+            self._make_solver(objective), random_start(objective, layout, random), rules, validate=validate,
+            monitor=MONITOR, callbacks=callbacks, verbose=self.verbose,
+            warm_up=sweep_on_two_pairs(self._make_solver, objective, layout.columns),
+        )  # fmt: skip
+        return LowRankLabels(
+            feature_weights=outcome.state.parameters(LEFT), label_factors=outcome.state.right, kernel_map=None,
+            reg=self._ridge(problem, choice), negative_weight=terms.weight, negative_value=terms.value,
+            negative_loss="same" if terms.same or problem.labels.known is not None else "squared",
+            history=outcome.history, objective=outcome.state.objective, status=outcome.status,
         )  # fmt: skip
 
-    def _keep(self, outcome: Outcome[Factors]) -> None:
-        self.feature_weights_, self.label_factors_ = outcome.state.parameters(LEFT), outcome.state.right
-        self.history_, self.n_iter_ = outcome.history, len(outcome.history)
-        self.objective_, self.status_ = outcome.state.objective, outcome.status
-
-    def _solver_maker(self) -> Callable[[Objective], Any]:
-        name = "tron" if self.solver == "auto" else self.solver
-        return solver_maker(name, self.rank_, 1, 0)
-
-    def _solve(self, problem: LabelProblem, seed: int) -> None:
-        """The closed form."""
+    def _closed_form(self, problem: LabelProblem, rank: int, seed: int) -> LowRankLabels:
         if problem.labels.known is not None:
             raise ValueError('solver="svd" needs every label known: use solver="auto" with missing labels.')
-        W, H = low_rank_regression(*problem.weighted(), self.rank_, seed)
-        self.rank_, self.reg_ = W.shape[1], 0.0
-        self.negative_loss_, self.negative_weight_, self.negative_value_ = "squared", 1.0, 0.0
-        self.feature_weights_, self.label_factors_ = W.astype(self.dtype), H.astype(self.dtype)
-        objective = problem.objective(Terms(get_loss("squared"), False, 1.0, 0.0), 0.0, np.float64, self.n_threads)
-        self.objective_ = objective.value(W, H)
-        self.history_ = [{"iteration": 1, "objective": self.objective_}]
-        self.status_ = CLOSED_FORM
-        self.n_iter_ = 1
+        W, H = low_rank_regression(*problem.weighted(), rank, seed)
+        terms = Terms(get_loss("squared"), False, 1.0, 0.0)
+        value = problem.objective(terms, 0.0, np.float64, self.n_threads).value(W, H)
+        return LowRankLabels(
+            feature_weights=W.astype(self.dtype), label_factors=H.astype(self.dtype), kernel_map=None, reg=0.0,
+            negative_weight=1.0, negative_value=0.0, negative_loss="squared",
+            history=[{"iteration": 1, "objective": value}], objective=value, status=Status.SOLVED,
+        )  # fmt: skip
+
+    def _rank(self, features: tuple[int, int], n_labels: int) -> int:
+        return defaults.auto_rank(features, n_labels) if isinstance(self.rank, str) else int(self.rank)
+
+    def _ridge(self, problem: LabelProblem, choice: Choice) -> float:
+        return choice.ridge * problem.reg_unit(get_loss(self.loss)) if isinstance(self.reg, str) else float(self.reg)
 
     def _terms(self, problem: LabelProblem, loss: Loss, times: float = 1.0) -> Terms:
         return Terms.resolve(
@@ -234,85 +319,28 @@ class MultiLabelMF(MultiLabelClassifier):
             self.negative_value, times,
         )  # fmt: skip
 
-    def _searched(self, problem: LabelProblem, loss: Loss) -> tuple[float, float]:
-        """Multiples of the unit ridge and of the negative weight that rank held-out rows best."""
-        problem = problem.compact()
+    def _objective(self, problem: LabelProblem, terms: Terms, choice: Choice) -> Objective:
+        return problem.objective(terms, self._ridge(problem, choice), np.dtype(self.dtype), self.n_threads)
 
-        def measure(steps: list[tuple[float, float]]) -> list[float] | None:
-            return defaults.held_out_quality(problem.labels, self._score_path(problem, loss, steps))
+    def _make_solver(self, objective: Objective, spectrum: Spectrum | None = None) -> Solver[Factors]:
+        return solver_maker("tron" if self.solver == "auto" else self.solver, 0, 1, 0, spectrum)(objective)
 
-        reg = defaults.best_multiple(lambda multiples: measure([(multiple, 1.0) for multiple in multiples]))
-        weighted = loss.probabilistic and self.negative_weight == "auto" and self.unlabeled == "negative"
-        if reg is None or not weighted or self._terms(problem, loss).same:
-            return reg or 1.0, 1.0
-        once, twice = measure([(reg, 1.0), (reg, 2.0)]) or (0.0, 0.0)
-        return reg, 2.0 if twice > once else 1.0
-
-    def _score_path(
-        self, problem: LabelProblem, loss: Loss, steps: list[tuple[float, float]]
-    ) -> Callable[[Array, Array], Iterator[Array]]:
-        """Fit one (ridge, weight) after the other, each from where the last one ended, and score held-out rows."""
-        dtype = np.dtype(self.dtype)
-
-        def scores(kept: Array, held: Array) -> Iterator[Array]:
-            part, others = problem.rows(kept), problem.X[held].astype(dtype, copy=False)
-            state = None
-            for reg, weight in steps:
-                terms = self._terms(part, loss, weight)
-                objective = part.objective(terms, reg * part.reg_unit(loss), dtype, self.n_threads)
-                start = state or random_start(objective, Layout(self.rank_), np.random.default_rng(0))
-                state = run(self._solver_maker()(objective), start, SEARCH_RULES).state
-                yield np.asarray((others @ state.parameters(LEFT)) @ state.right.T)
-
-        return scores
-
-    def _learnt_threshold(
-        self, X: Any, labels: Labels, sample_weight: Array | None, random: np.random.Generator
-    ) -> float:
-        """As in the base class, but the ridge is chosen once, for this fit and for that of the threshold."""
-        model = clone(self).set_params(verbose=False, patience=None)
-        model.n_labels_ = self.n_labels_
-        if self.reg == "auto" and self.solver != "svd":
-            problem = self._problem(X, labels, sample_weight, np.random.default_rng(0))
-            self._multiples = model._multiples = self._searched(problem, get_loss(self.loss))
-        return MultiLabelClassifier._learnt_threshold(model, X, labels, sample_weight, random)
-
-    def _problem(
-        self, X: Any, labels: Labels, sample_weight: Array | None, random: np.random.Generator
-    ) -> LabelProblem:
-        """What is learnt from: rows (or their kernel features), labels and weights; settles the rank."""
-        n_labels = labels.shape[1]
-        self.kernel_map_ = None
-        if self.kernel is not None:
-            seed = int(random.integers(2**31))
-            self.kernel_map_ = KernelMap.fit(X, self.kernel, self.n_landmarks, self.gamma, self.fit_intercept, seed)
-            X = self.kernel_map_(X)
-        self.rank_ = defaults.auto_rank(X.shape, n_labels) if isinstance(self.rank, str) else int(self.rank)
-        if self.rank_ > max(X.shape[1], n_labels):
-            raise ValueError(
-                f"rank={self.rank_} is larger than the number of features, {X.shape[1]}, and of labels, {n_labels}: "
-                f"at most {min(X.shape[1], n_labels)} makes sense."
-            )
-        return LabelProblem.of(X, labels, sample_weight, self._checked_label_weight(n_labels))
-
-    def _scores(self, X: Any) -> Array:
-        features = X if self.kernel_map_ is None else self.kernel_map_(X)
-        weights = self.feature_weights_
-        return np.asarray((features.astype(weights.dtype, copy=False) @ weights) @ self.label_factors_.T)
-
-    def _validator(self, X: Any, Y: Any) -> Callable[[Factors], dict[str, float]]:
+    def _checked_validation(self, X: Any, Y: Any, n_labels: int) -> tuple[Any, Labels]:
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        features = prepare_features(X, self.normalize, self.fit_intercept)
         truth = Labels.from_y(Y, self.unlabeled)
-        if truth.shape != (X.shape[0], self.n_labels_):
+        if truth.shape != (X.shape[0], n_labels):
             raise ValueError(
-                f"validation must be (X, Y) with a row of Y for each row of X and {self.n_labels_} labels, got Y of "
+                f"validation must be (X, Y) with a row of Y for each row of X and {n_labels} labels, got Y of "
                 f"shape {truth.shape} for {X.shape[0]} rows."
             )
+        return prepare_features(X, self.normalize, self.fit_intercept), truth
+
+    def _validator(self, X: Any, truth: Labels, kernel_map: KernelMap | None) -> Callable[[Factors], dict[str, float]]:
+        features = X if kernel_map is None else kernel_map(X)
 
         def validate(state: Factors) -> dict[str, float]:
-            self.feature_weights_, self.label_factors_ = state.parameters(LEFT), state.right
-            scores = np.concatenate(self._by_blocks(features, lambda block: block))
+            W = state.parameters(LEFT)
+            scores = np.asarray((features.astype(W.dtype, copy=False) @ W) @ state.right.T)
             measured = multilabel_metrics(scores, truth.positives, n_threads=self.n_threads)
             return {name: value for name, value in measured.items() if name.startswith(("precision", "ndcg"))}
 

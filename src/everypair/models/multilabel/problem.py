@@ -27,6 +27,7 @@ from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
+from everypair.solvers.preconditioner import EXACT_FEATURES, Spectrum
 
 Array = NDArray[Any]
 COMPACT_ENTRIES = 2**24
@@ -89,6 +90,13 @@ class LabelProblem:
             np.ones(n_labels) if label_weight is None else np.asarray(label_weight, np.float64),
         )
 
+    def spectrum(self, dtype: Any) -> Spectrum | None:
+        """XᵀRX decomposed, R the weights of rows; ``None`` where it would not be used."""
+        if self.X.shape[1] > EXACT_FEATURES:
+            return None
+        with single_threaded_blas():
+            return Spectrum.of(Features(self.X, dtype), self.row_weights.astype(dtype))
+
     def rows(self, index: Array) -> LabelProblem:
         """The same problem on some of the rows."""
         return LabelProblem(self.X[index], self.labels.rows(index), self.row_weights[index], self.label_weights)
@@ -148,7 +156,9 @@ class LabelProblem:
         weights = np.repeat(self.row_weights, np.diff(stored.indptr)) * self.label_weights[stored.indices]
         weights[stored.data == 0] *= -terms.weight  # a known negative is a dislike
         signed = sp.csr_array((weights, stored.indices, stored.indptr), shape=stored.shape)
-        signed.eliminate_zeros()  # known negatives of weight 0
+        if terms.weight == 0:  # known negatives of weight 0 do not count
+            signed = signed.copy()
+            signed.eliminate_zeros()
         pairs = Pairs.from_matrix(signed, dtype=dtype, name="Y")
         elsewhere = terms.weight if self.labels.known is None else 0.0
         negatives = Negatives(

@@ -2,26 +2,65 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.check import integer, is_number
-from everypair.data.labels import Labels
-from everypair.models.multilabel.base import MultiLabelClassifier
+from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
 from everypair.models.multilabel.rivals.compressed_inference import (
     Inference,
+    Posterior,
     Scales,
     batches,
     expected_variance,
     infer_labels,
 )
+from everypair.models.parts import part
+from everypair.models.stateful import Learnt
 from everypair.parallel import resolve_threads, single_threaded_blas
+from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks
+from everypair.training.train import train
 
 Array = NDArray[np.float64]
+part(Scales)
+
+
+@part
+@dataclass(frozen=True)
+class CompressedLabels:
+    """Φ (k × L), E[W] (d × k), the variances and the prior of q, and how training went."""
+
+    projection: Array
+    feature_weights: Array
+    scales: Scales
+    sparsity: tuple[float, float]
+    label_iter: int
+    history: list[dict[str, Any]]
+    status: Status
+
+    @property
+    def n_iter(self) -> int:
+        """Number of sweeps."""
+        return len(self.history)
+
+    def scores(self, X: Any) -> Array:
+        """E[y] of new rows."""
+        predicted = X @ self.feature_weights
+        shape, rate = self.sparsity
+        means = []
+        for batch in batches(len(predicted), self.projection):
+            rows = predicted[slice(*batch)]
+            variance = np.full((len(rows), self.projection.shape[1]), rate / shape)
+            for _ in range(self.label_iter):
+                labels = infer_labels(rows, variance, self.projection, self.scales)
+                variance = expected_variance(labels.mean**2 + labels.variance, shape, rate)
+            means.append(labels.mean)
+        return np.concatenate(means)
 
 
 class BayesianCompressedSensing(MultiLabelClassifier):
@@ -45,15 +84,18 @@ class BayesianCompressedSensing(MultiLabelClassifier):
         inference starts from, ``"auto"`` sets it to the share of positives among known labels; the smaller a₀ the
         sparser the labels.
     max_iter, tol : sweeps of training; stop when the bound rises by less than ``tol`` of its size.
+    time_limit : stop after so many seconds of training.
     label_iter : sweeps over q(y) and q(α) of a row when scoring.
-    unlabeled, normalize, fit_intercept, threshold, random_state, n_threads : as in :class:`~everypair.MultiLabelMF`.
+    unlabeled, normalize, fit_intercept, threshold, random_state, n_threads, verbose : as in
+        :class:`~everypair.MultiLabelMF`.
 
     Attributes
     ----------
     projection_ : Φ (k × L).
-    coef_ : E[W] (d × k), the intercept's row last.
+    feature_weights_ : E[W] (d × k), the intercept's row last.
     scales_, sparsity_ : the variances (σ², χ², s²) and (a₀, b₀).
-    history_ : one dict per sweep; ``"bound"`` never falls.
+    history_, status_, n_iter_ : one dict per sweep, whose ``"objective"``, the negative lower bound, never rises; why
+        training stopped, and the number of sweeps.
 
     Examples
     --------
@@ -64,6 +106,14 @@ class BayesianCompressedSensing(MultiLabelClassifier):
     >>> model.predict(X[[0, 59]]).astype(int).tolist()
     [[1, 0, 0, 1, 0, 0], [0, 0, 1, 0, 0, 1]]
     """
+
+    projection_ = Learnt("model")
+    feature_weights_ = Learnt("model")
+    scales_ = Learnt("model")
+    sparsity_ = Learnt("model")
+    history_ = Learnt("model")
+    status_ = Learnt("model")
+    n_iter_ = Learnt("model")
 
     def __init__(
         self,
@@ -81,7 +131,9 @@ class BayesianCompressedSensing(MultiLabelClassifier):
         fit_intercept: bool = True,
         threshold: float | str = "auto",
         random_state: Any = None,
+        time_limit: float | None = None,
         n_threads: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.rank = rank
         self.compressed_noise = compressed_noise
@@ -97,23 +149,34 @@ class BayesianCompressedSensing(MultiLabelClassifier):
         self.fit_intercept = fit_intercept
         self.threshold = threshold
         self.random_state = random_state
+        self.time_limit = time_limit
         self.n_threads = n_threads
+        self.verbose = verbose
 
-    def _fit(self, X: Any, labels: Labels, sample_weight: Array | None, random: np.random.Generator) -> None:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None, *, callbacks: Iterable[Callback] = ()
+    ) -> Self:
+        """Learn as every multi-label classifier here; a callback gets a :class:`~everypair.solvers.loop.Sweep`."""
+        self._fit_all(X, y, sample_weight, mask, checked_callbacks(callbacks))
+        return self
+
+    def _fit(
+        self, rows: LabelledRows, random: np.random.Generator, callbacks: tuple[Callback, ...]
+    ) -> CompressedLabels:
+        X, labels, sample_weight = rows
         n, L = labels.shape
-        rank, max_iter = integer("rank", self.rank), integer("max_iter", self.max_iter)
-        integer("label_iter", self.label_iter)
+        rank = integer("rank", self.rank)
+        rules = StopRules.checked(self.max_iter, self.tol, None, self.time_limit)
+        label_iter = integer("label_iter", self.label_iter)
         if rank > L:
             raise ValueError(f"rank must be at most the number of labels, {L}, got {rank}.")
         for name in ("compressed_noise", "weight_scale", "sparsity_rate"):
             _check_positive(name, getattr(self, name), or_auto=True)
         for name in ("projection_noise", "sparsity_shape"):
             _check_positive(name, getattr(self, name))
-        if not is_number(self.tol) or self.tol < 0:
-            raise ValueError(f"tol must be a number ≥ 0, got {self.tol!r}.")
         density = labels.positives.nnz / (n * L if labels.known is None else labels.known.nnz)
         shape = float(self.sparsity_shape)
-        self.sparsity_ = (shape, shape * density if isinstance(self.sparsity_rate, str) else float(self.sparsity_rate))
+        sparsity = (shape, shape * density if isinstance(self.sparsity_rate, str) else float(self.sparsity_rate))
         row_weights = np.ones(n) if sample_weight is None else sample_weight
         projection = random.standard_normal((rank, L))
         X, positives = X.astype(np.float64), labels.positives.astype(np.float64)
@@ -123,20 +186,15 @@ class BayesianCompressedSensing(MultiLabelClassifier):
         learn = (full and isinstance(self.compressed_noise, str), full and isinstance(self.weight_scale, str))
         with single_threaded_blas():
             inference = Inference(
-                X, positives, unknown, projection, row_weights, scales, self.sparsity_, learn,
+                X, positives, unknown, projection, row_weights, scales, sparsity, learn,
                 resolve_threads(self.n_threads),
             )  # fmt: skip
-            self.history_: list[dict[str, float]] = []
-            start, previous = perf_counter(), -np.inf
-            for _ in range(max_iter):
-                inference.sweep()
-                bound = inference.bound()
-                self.history_.append({"bound": bound, "seconds": perf_counter() - start})
-                if bound - previous <= self.tol * abs(bound):
-                    break
-                previous = bound
-        self.n_iter_ = len(self.history_)
-        self.projection_, self.coef_, self.scales_ = projection, inference.M, inference.scales
+            start = Posterior(np.zeros((X.shape[1], rank)), scales)
+            outcome = train(inference, start, rules, callbacks=callbacks, verbose=self.verbose)
+        return CompressedLabels(
+            projection, outcome.state.weights, outcome.state.scales, sparsity, label_iter, outcome.history,
+            outcome.status,
+        )  # fmt: skip
 
     def _start(self, X: Any, labels_per_row: float, row_weights: Array) -> Scales:
         """σ² and the prior's variance of Wᵀx at half of the variance of Φy, which is the mean number of labels."""
@@ -148,19 +206,6 @@ class BayesianCompressedSensing(MultiLabelClassifier):
             float(self.projection_noise) ** 2,
             half / length if isinstance(self.weight_scale, str) else float(self.weight_scale) ** 2,
         )
-
-    def _scores(self, X: Any) -> Array:
-        predicted = X @ self.coef_
-        shape, rate = self.sparsity_
-        means = []
-        for batch in batches(len(predicted), self.projection_):
-            rows = predicted[slice(*batch)]
-            variance = np.full((len(rows), self.projection_.shape[1]), rate / shape)
-            for _ in range(self.label_iter):
-                labels = infer_labels(rows, variance, self.projection_, self.scales_)
-                variance = expected_variance(labels.mean**2 + labels.variance, shape, rate)
-            means.append(labels.mean)
-        return np.concatenate(means)
 
 
 def _unknown_entries(known: sp.csr_array) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,29 @@ from sklearn.utils.metaestimators import available_if
 from everypair.check import integer, is_number
 from everypair.data.labels import Labels
 from everypair.kernels.binary import fit_binary
-from everypair.models.multilabel.base import MultiLabelClassifier
+from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
 from everypair.models.multilabel.rivals.ridge import RidgeSolver
+from everypair.models.parts import part
+from everypair.models.stateful import Learnt
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
 from everypair.problem.losses import LOSSES, Loss, get_loss
+from everypair.solvers.loop import Callback
 
 LARGEST_GRAM = 8192  # beyond this, the squared loss is solved label by label too
 MOST_CG_STEPS = 1000
+
+
+@part
+@dataclass(frozen=True)
+class LinearLabels:
+    """s = x · w_l: ``weights`` (d × L, the intercept's row last), and the Newton steps of the slowest label."""
+
+    weights: NDArray[Any]
+    n_iter: int
+
+    def scores(self, X: Any) -> NDArray[Any]:
+        """X W."""
+        return np.asarray(X @ self.weights)
 
 
 class BinaryRelevance(MultiLabelClassifier):
@@ -97,9 +114,10 @@ class BinaryRelevance(MultiLabelClassifier):
         self.tol = tol
         self.n_threads = n_threads
 
-    def _fit(
-        self, X: Any, labels: Labels, sample_weight: NDArray[np.float64] | None, random: np.random.Generator
-    ) -> None:
+    n_iter_ = Learnt("model")
+
+    def _fit(self, rows: LabelledRows, random: np.random.Generator, callbacks: tuple[Callback, ...]) -> LinearLabels:
+        X, labels, sample_weight = rows
         loss = self._checked_loss()
         if not is_number(self.reg) or not 0 < self.reg < np.inf:
             raise ValueError(f"reg must be a positive number, got {self.reg!r}.")
@@ -108,15 +126,14 @@ class BinaryRelevance(MultiLabelClassifier):
         max_iter = integer("max_iter", self.max_iter)
         if loss.quadratic and labels.known is None and min(X.shape) <= LARGEST_GRAM:
             weights = RidgeSolver(X, self.reg, sample_weight).weights(labels.positives)
-            self.n_iter_ = 1
+            steps = 1
         else:
-            weights = self._by_newton(sp.csr_array(X), labels, sample_weight, loss, max_iter)
-        # features × labels in the rows' own precision: what scores multiply
-        self._weights = np.ascontiguousarray(weights, X.dtype)
+            weights, steps = self._by_newton(sp.csr_array(X), labels, sample_weight, loss, max_iter)
+        return LinearLabels(np.ascontiguousarray(weights, X.dtype), steps)  # in the rows' own precision
 
     def _by_newton(
         self, X: Any, labels: Labels, sample_weight: NDArray[np.float64] | None, loss: Loss, max_iter: int
-    ) -> NDArray[np.float64]:
+    ) -> tuple[NDArray[np.float64], int]:
         n, n_labels = labels.shape
         everything = labels.known is None
         columns = sp.csc_array(labels.positives if everything else labels.known)
@@ -132,19 +149,16 @@ class BinaryRelevance(MultiLabelClassifier):
             )  # fmt: skip
 
         run_chunks(work, even_chunks(n_labels, 1 if n_labels < 1000 else 16), resolve_threads(self.n_threads))
-        self.n_iter_ = int(max(steps.max(), 1))
+        most = int(max(steps.max(), 1))
         late = np.flatnonzero(gaps > self.tol)
         if late.size:
             warnings.warn(
-                f"{late.size} of {n_labels} labels did not reach tol={self.tol} in {self.n_iter_} Newton steps: "
+                f"{late.size} of {n_labels} labels did not reach tol={self.tol} in {most} Newton steps: "
                 "raise max_iter, reg or tol.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return weights.T
-
-    def _scores(self, X: Any) -> NDArray[Any]:
-        return np.asarray(X @ self._weights)
+        return weights.T, most
 
     def _checked_loss(self) -> Loss:
         if not isinstance(self.loss, str) or self.loss not in LOSSES:
@@ -157,12 +171,13 @@ class BinaryRelevance(MultiLabelClassifier):
     @property
     def coef_(self) -> NDArray[Any]:
         """Weights of the features, L × d."""
-        return self._weights[: self.n_features_in_].T
+        return np.asarray(self.state_.model.weights[: self.n_features_in_].T)
 
     @property
     def intercept_(self) -> NDArray[Any]:
         """Intercepts, one per label."""
-        return self._weights[-1] if self.fit_intercept else np.zeros(self.n_labels_, self._weights.dtype)
+        weights = self.state_.model.weights
+        return np.asarray(weights[-1] if self.fit_intercept else np.zeros(self.n_labels_, weights.dtype))
 
     @available_if(lambda model: get_loss(model.loss).probabilistic)
     def predict_proba(self, X: Any) -> NDArray[Any]:

@@ -144,12 +144,23 @@ def batches(rows: int, projection: Array) -> list[Chunk]:
     return even_chunks(rows, max(1, BATCH_NUMBERS // projection.size))
 
 
+@dataclass(frozen=True)
+class Posterior:
+    """What a sweep ends with: E[W], the variances, and the negative lower bound."""
+
+    weights: Array
+    scales: Scales
+    objective: float | None = None
+
+
 class Inference:
-    """The state of q while training: a ``sweep`` updates every factor once, ``bound`` is the lower bound.
+    """q while training: a ``sweep`` updates every factor once, ``bound`` is the lower bound; the loop runs ``step``.
 
     ``unknown`` (n × L of booleans) marks labels to infer; ``None`` where every label is known. ``learn`` says whether
     σ² and s² are learnt. Weights of rows multiply the rows' terms of the bound.
     """
+
+    descends = True
 
     def __init__(
         self,
@@ -171,6 +182,11 @@ class Inference:
         self.weights = WeightPosterior(X, row_weights)
         if unknown is not None:
             self.prior_variance: Array = np.where(unknown, self.rate / self.shape, 0.0)
+
+    def step(self, state: Posterior) -> Posterior:
+        """One sweep."""
+        self.sweep()
+        return Posterior(self.M, self.scales, -self.bound())
 
     def sweep(self) -> None:
         """Update q(W), q(y) and q(z), q(α), and the variances that are learnt."""

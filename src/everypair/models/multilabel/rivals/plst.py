@@ -6,6 +6,7 @@ W = argmin ½ ‖ZV − XW‖² + ½ reg ‖W‖²,   s_i = x_i W Vᵀ + ȳ
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,27 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.check import integer, is_number
-from everypair.data.labels import Labels
-from everypair.models.multilabel.base import MultiLabelClassifier
+from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
 from everypair.models.multilabel.rivals.ridge import RidgeSolver
+from everypair.models.parts import part
+from everypair.models.stateful import Learnt
+from everypair.solvers.loop import Callback
 
 Matrix = NDArray[np.float64]
+
+
+@part
+@dataclass(frozen=True)
+class LabelCodes:
+    """s = x C Vᵀ + ȳ: ``codes`` C (d × k), ``decoder`` V (L × k) and the labels' ``mean``."""
+
+    codes: NDArray[Any]
+    decoder: NDArray[Any]
+    mean: NDArray[Any]
+
+    def scores(self, X: Any) -> NDArray[Any]:
+        """X C Vᵀ + ȳ."""
+        return np.asarray((X @ self.codes) @ self.decoder.T + self.mean)
 
 
 class PLST(MultiLabelClassifier):
@@ -74,7 +91,12 @@ class PLST(MultiLabelClassifier):
         self.threshold = threshold
         self.n_threads = n_threads
 
-    def _fit(self, X: Any, labels: Labels, sample_weight: Matrix | None, random: np.random.Generator) -> None:
+    codes_ = Learnt("model")
+    decoder_ = Learnt("model")
+    mean_ = Learnt("model")
+
+    def _fit(self, rows: LabelledRows, random: np.random.Generator, callbacks: tuple[Callback, ...]) -> LabelCodes:
+        X, labels, sample_weight = rows
         rank = integer("rank", self.rank)
         if not is_number(self.reg) or not 0 <= self.reg < np.inf:
             raise ValueError(f"reg must be a number ≥ 0, got {self.reg!r}.")
@@ -84,17 +106,13 @@ class PLST(MultiLabelClassifier):
         mean = np.asarray(weights @ Y) / weights.sum()
         solver = RidgeSolver(X, self.reg, sample_weight)
         V = _leading(self._label_gram(solver, Y, mean, weights), min(rank, n_labels))
-        self.codes_ = solver.weights(np.asarray(Y @ V) - mean @ V).astype(X.dtype)
-        self.decoder_ = V.astype(X.dtype)
-        self.mean_ = mean.astype(X.dtype)
+        codes = solver.weights(np.asarray(Y @ V) - mean @ V)
+        return LabelCodes(codes.astype(X.dtype), V.astype(X.dtype), mean.astype(X.dtype))
 
     def _label_gram(self, solver: RidgeSolver, Y: Any, mean: Matrix, weights: Matrix) -> Matrix:
         """The L × L matrix whose leading eigenvectors are V: here ZᵀCZ."""
         product = (sp.diags_array(weights) @ Y).T @ Y
         return np.asarray(product.toarray()) - weights.sum() * np.outer(mean, mean)
-
-    def _scores(self, X: Any) -> NDArray[Any]:
-        return np.asarray((X @ self.codes_) @ self.decoder_.T + self.mean_)
 
 
 def _leading(gram: Matrix, rank: int) -> Matrix:

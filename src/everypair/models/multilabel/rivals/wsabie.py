@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from time import perf_counter
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,10 +12,35 @@ from numpy.typing import NDArray
 
 from everypair.check import integer, is_number
 from everypair.data.labels import Labels
-from everypair.kernels.warp import warp_epoch
-from everypair.models.multilabel.base import MultiLabelClassifier
+from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
+from everypair.models.parts import part
+from everypair.models.stateful import Learnt
+from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks
+from everypair.solvers.pairwise import WarpRanking
+from everypair.solvers.state import Factors
+from everypair.training.train import train
 
 Array = NDArray[Any]
+
+
+@part
+@dataclass(frozen=True)
+class TrainedLabels:
+    """s = (x W) · v_l: W, V, and how training went."""
+
+    feature_weights: Array
+    label_factors: Array
+    history: list[dict[str, Any]]
+    status: Status
+
+    @property
+    def n_iter(self) -> int:
+        """Number of passes."""
+        return len(self.history)
+
+    def scores(self, X: Any) -> Array:
+        """(X W) Vᵀ."""
+        return np.asarray((X @ self.feature_weights) @ self.label_factors.T)
 
 
 class WSABIE(MultiLabelClassifier):
@@ -33,15 +59,18 @@ class WSABIE(MultiLabelClassifier):
     margin : by how much a positive's score should exceed a negative's.
     learning_rate : η of the steps; it and the margin are set by hand for the data, as the authors do.
     max_norm : C, the greatest length of a row of W and of V.
-    epochs : passes of as many steps as there are positives.
+    max_iter : passes of as many steps as there are positives.
+    time_limit : stop after so many seconds of training.
     unlabeled, normalize, fit_intercept, threshold, random_state : as in :class:`~everypair.MultiLabelMF`.
     n_threads : threads of scoring.
+    verbose : show progress.
 
     Attributes
     ----------
-    coef_ : W (d × k), the intercept's row last.
+    feature_weights_ : W (d × k), the intercept's row last.
     label_factors_ : V (L × k).
-    history_ : one dict per epoch; ``"objective"`` is the mean WARP loss of its steps.
+    history_, status_, n_iter_ : one dict per pass, whose ``"objective"`` is the mean WARP loss of its steps, why
+        training stopped, and the number of passes.
 
     Examples
     --------
@@ -54,63 +83,79 @@ class WSABIE(MultiLabelClassifier):
     [[0, 3], [2, 5]]
     """
 
+    feature_weights_ = Learnt("model")
+    label_factors_ = Learnt("model")
+    history_ = Learnt("model")
+    status_ = Learnt("model")
+    n_iter_ = Learnt("model")
+
     def __init__(
         self,
         rank: int = 50,
         margin: float = 1.0,
         learning_rate: float = 0.003,
         max_norm: float = 2.0,
-        epochs: int = 30,
+        max_iter: int = 30,
+        time_limit: float | None = None,
         unlabeled: str = "negative",
         normalize: bool = True,
         fit_intercept: bool = True,
         threshold: float | str = "auto",
         random_state: Any = None,
         n_threads: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.rank = rank
         self.margin = margin
         self.learning_rate = learning_rate
         self.max_norm = max_norm
-        self.epochs = epochs
+        self.max_iter = max_iter
+        self.time_limit = time_limit
         self.unlabeled = unlabeled
         self.normalize = normalize
         self.fit_intercept = fit_intercept
         self.threshold = threshold
         self.random_state = random_state
         self.n_threads = n_threads
+        self.verbose = verbose
 
-    def _fit(self, X: Any, labels: Labels, sample_weight: Array | None, random: np.random.Generator) -> None:
-        rank, epochs = integer("rank", self.rank), integer("epochs", self.epochs)
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None, *, callbacks: Iterable[Callback] = ()
+    ) -> Self:
+        """Learn as every multi-label classifier here; a callback gets a :class:`~everypair.solvers.loop.Sweep`."""
+        self._fit_all(X, y, sample_weight, mask, checked_callbacks(callbacks))
+        return self
+
+    def _fit(self, rows: LabelledRows, random: np.random.Generator, callbacks: tuple[Callback, ...]) -> TrainedLabels:
+        rules = StopRules.checked(self.max_iter, 0.0, None, self.time_limit)
+        rank = integer("rank", self.rank)
         for name in ("margin", "learning_rate", "max_norm"):
             value = getattr(self, name)
             if not is_number(value) or not 0 < value < np.inf:
                 raise ValueError(f"{name} must be a positive number, got {value!r}.")
-        n, L = labels.shape
-        positives, negatives = labels.positives, _known_negatives(labels)
-        owners = np.repeat(np.arange(n), np.diff(positives.indptr))
-        sums = np.zeros(positives.nnz + 1)
-        np.cumsum(np.ones(positives.nnz) if sample_weight is None else sample_weight[owners], out=sums[1:])
+        X, labels, sample_weight = rows
         features = sp.csr_array(X)
-        state = random.integers(1, 2**63, size=1).astype(np.uint64)
-        W, V = (random.standard_normal((rows, rank)) / np.sqrt(rank) for rows in (features.shape[1], L))
-        self.coef_, self.label_factors_ = (_shortened(M, self.max_norm).astype(X.dtype) for M in (W, V))
-        harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, L + 1))])
-        self.history_: list[dict[str, float]] = []
-        start = perf_counter()
-        for _ in range(epochs):
-            objective = warp_epoch(
-                positives.nnz, features.indptr, features.indices, features.data,
-                positives.indptr, positives.indices, owners, sums,
-                labels.known is None, negatives.indptr, negatives.indices, harmonic,
-                float(self.margin), float(self.learning_rate), float(self.max_norm),
-                self.coef_, self.label_factors_, state,
-            )  # fmt: skip
-            self.history_.append({"objective": objective, "seconds": perf_counter() - start})
-        self.n_iter_ = epochs
+        seed = random.integers(1, 2**63, size=1).astype(np.uint64)
+        sizes = features.shape[1], labels.shape[1]
+        W, V = (random.standard_normal((size, rank)) / np.sqrt(rank) for size in sizes)
+        start = Factors(_shortened(W, self.max_norm).astype(X.dtype), _shortened(V, self.max_norm).astype(X.dtype))
 
-    def _scores(self, X: Any) -> Array:
-        return np.asarray((X @ self.coef_) @ self.label_factors_.T)
+        def solver_on(features: Any, labels: Labels, weights: Array | None, seed: Array) -> WarpRanking:
+            return WarpRanking(
+                features, labels.positives, _known_negatives(labels), labels.known is None, weights,
+                float(self.margin), float(self.learning_rate), float(self.max_norm), seed,
+            )  # fmt: skip
+
+        def warm_up() -> object:
+            tiny = Labels.from_y(np.eye(2))
+            ones = np.ones((2, rank), X.dtype)
+            return solver_on(sp.csr_array(np.eye(2, dtype=X.dtype)), tiny, None, seed.copy()).step(Factors(ones, ones))
+
+        outcome = train(
+            solver_on(features, labels, sample_weight, seed), start, rules, warm_up=warm_up, callbacks=callbacks,
+            verbose=self.verbose,
+        )  # fmt: skip
+        return TrainedLabels(outcome.state.left, outcome.state.right, outcome.history, outcome.status)
 
     def _natural_threshold(self) -> float:
         return 0.0

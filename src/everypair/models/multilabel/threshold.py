@@ -1,0 +1,60 @@
+"""One threshold τ for all labels: label l is predicted for row i where s_il > τ.
+
+It is found on rows that the scores were not learnt from, by the best micro-averaged F1 = 2·TP / (2·TP + FP + FN) over
+their known entries.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.data.labels import Labels
+
+Array = NDArray[Any]
+FEWEST_ROWS = 50  # with fewer, nothing is held out and the natural threshold is taken
+HELD_OUT_SHARE = 10  # every tenth row,
+MOST_HELD_OUT = 2**24  # but at most so many scores
+
+
+def held_out_rows(labels: Labels) -> NDArray[np.bool_] | None:
+    """Mark the rows to find a threshold on; ``None`` where there are too few, or no positive in or outside of them.
+
+    The same data give the same rows, whatever ``random_state``.
+    """
+    n = labels.shape[0]
+    order = np.random.default_rng(0).permutation(n)
+    held = np.zeros(n, bool)
+    held[order[: min(n // HELD_OUT_SHARE, max(MOST_HELD_OUT // labels.shape[1], 1))]] = True
+    if n < FEWEST_ROWS or not labels.rows(~held).positives.nnz or not labels.rows(held).positives.nnz:
+        return None
+    return held
+
+
+def best_threshold(scores: Array, labels: Labels, sample_weight: Array | None = None) -> float:
+    """Return the threshold τ with the greatest micro F1 of ``scores > τ`` over known entries, the highest of equals.
+
+    Only a cut just below a positive's score can be best: any other admits more negatives for the same positives.
+
+    >>> best_threshold(np.array([[0.9, 0.2], [0.4, 0.7]]), Labels.from_y([[1, 0], [1, 0]]))
+    0.39999999999999997
+    """
+    weights = np.ones(len(scores)) if sample_weight is None else sample_weight
+    row_of_positive = np.repeat(np.arange(len(scores)), np.diff(labels.positives.indptr))
+    of_positives = scores[row_of_positive, labels.positives.indices]
+    cuts, place = np.unique(of_positives, return_inverse=True)
+    true_positives = np.bincount(place, weights[row_of_positive], len(cuts))[::-1].cumsum()[::-1]
+    admitted = np.zeros(len(cuts) + 1)  # weight of known entries by the number of cuts they reach
+    for row, weight in enumerate(weights):
+        known = scores[row] if labels.known is None else scores[row, _columns(labels.known, row)]
+        np.add.at(admitted, np.searchsorted(cuts, known, side="right"), weight)
+    predicted = admitted[:0:-1].cumsum()[::-1]  # weight of known entries at or above each cut
+    f1 = 2 * true_positives / (predicted + true_positives[0])
+    best = len(cuts) - 1 - int(np.argmax(f1[::-1]))
+    return float(np.nextafter(cuts[best], -np.inf, dtype=scores.dtype))
+
+
+def _columns(matrix: Any, row: int) -> Array:
+    return matrix.indices[matrix.indptr[row] : matrix.indptr[row + 1]]
