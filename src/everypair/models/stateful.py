@@ -41,6 +41,9 @@ class Learnt:
             raise AttributeError(f"{type(model).__name__} has no {self.field}_ before fit.")
         return getattr(model.state_ if self.inside is None else getattr(model.state_, self.inside), self.field)
 
+    def __set__(self, model: Any, value: Any) -> None:
+        raise AttributeError(f"{self.field}_ is a part of the fitted state: replace state_ as a whole.")
+
 
 class Stateful(BaseEstimator):
     """Base of estimators that keep what they learnt in ``state_``, a frozen dataclass marked as a part.

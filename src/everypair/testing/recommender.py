@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,7 @@ class RecommenderContract:
         items, scores = model.recommend(n=21, exclude_seen=False)
         tied = np.diff(scores, axis=1) == 0
         assert (np.diff(items, axis=1)[tied] > 0).all()
-        model.right_factors_ = 0 * model.right_factors_
+        model.state_ = replace(model.state_, right_factors=0 * model.right_factors_)
         assert np.array_equal(model.recommend([0], n=21, exclude_seen=False)[0][0], np.arange(21))
 
     def test_scores_agree_with_each_other(self) -> None:

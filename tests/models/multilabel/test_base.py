@@ -10,7 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from everypair.data.labels import Labels
-from everypair.models.multilabel.base import MultiLabelClassifier, best_threshold
+from everypair.models.multilabel.base import MultiLabelClassifier
+from everypair.models.multilabel.rivals.binary_relevance import LinearLabels
+from everypair.models.multilabel.threshold import best_threshold
 
 
 class Regression(MultiLabelClassifier):
@@ -26,16 +28,14 @@ class Regression(MultiLabelClassifier):
         self.n_threads = n_threads
         self.random_state = random_state
 
-    def _fit(self, X, labels, sample_weight, random):
-        self.seen_ = X, labels, sample_weight
+    def _fit(self, rows, random, callbacks):
+        X, labels, sample_weight = self.seen_ = rows
         self.noise_ = random.standard_normal()
         dense = X.toarray() if sp.issparse(X) else X
         c = np.ones(len(dense)) if sample_weight is None else sample_weight
         gram = (dense.T * c) @ dense + self.reg * np.eye(dense.shape[1])
-        self.weights_ = np.linalg.solve(gram, dense.T @ (c[:, None] * labels.positives.toarray())).astype(X.dtype)
-
-    def _scores(self, X):
-        return X @ self.weights_
+        weights = np.linalg.solve(gram, dense.T @ (c[:, None] * labels.positives.toarray())).astype(X.dtype)
+        return LinearLabels(weights, n_iter=1)
 
 
 def problem(n=600, d=8, labels=5, seed=0):
@@ -116,7 +116,7 @@ def test_the_threshold_changes_nothing_else_and_is_the_same_at_every_fit():
     models = [Regression(random_state=5).fit(X, Y) for _ in range(2)]
     fixed = Regression(random_state=5, threshold=0.2).fit(X, Y)
     assert models[0].threshold_ == models[1].threshold_ != 0.5
-    np.testing.assert_array_equal(models[0].weights_, fixed.weights_)
+    np.testing.assert_array_equal(models[0].state_.model.weights, fixed.state_.model.weights)
     assert models[0].noise_ == fixed.noise_
     assert models[0].seen_[0].shape[0] == len(X)  # the model that stays has seen all rows
 

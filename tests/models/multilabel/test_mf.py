@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from everypair.metrics.multilabel import multilabel_metrics
-from everypair.models.multilabel import defaults
-from everypair.models.multilabel.mf import CLOSED_FORM, MultiLabelMF
+from everypair.models.multilabel import ridge_search
+from everypair.models.multilabel.mf import MultiLabelMF
 from everypair.models.multilabel.rivals import BinaryRelevance
 from everypair.problem.losses import get_loss
 from everypair.solvers.loop import Status
@@ -214,7 +214,7 @@ def test_the_closed_form_is_the_limit_of_training_without_ridge():
     assert svd.objective_ == pytest.approx(brute_force(svd), rel=1e-9)
     assert trained.objective_ == pytest.approx(svd.objective_, rel=1e-6)
     np.testing.assert_allclose(trained.predict_scores(X), svd.predict_scores(X), atol=1e-3)
-    assert (svd.status_, svd.reg_, svd.n_iter_) == (CLOSED_FORM, 0.0, 1)
+    assert (svd.status_, svd.reg_, svd.n_iter_) == (Status.SOLVED, 0.0, 1)
     weights = np.random.default_rng(3).integers(1, 4, len(X))
     weighted = exact(solver="svd", reg=0, **options).fit(X, Y, sample_weight=weights)
     repeated = exact(solver="svd", reg=0, **options).fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights, axis=0))
@@ -279,15 +279,14 @@ def test_what_auto_stands_for():
 def test_the_search_for_the_ridge_goes_beyond_its_grid(wanted):
     tried = []
 
-    def measure(multiples):
-        tried.extend(multiples)
-        return [-abs(np.log(multiple / wanted)) for multiple in multiples]
+    def quality(multiple):
+        tried.append(multiple)
+        return -abs(np.log(multiple / wanted))
 
-    best = defaults.best_multiple(measure)
-    assert abs(np.log2(best / wanted)) <= 1 or best == defaults.LARGEST
+    best = ridge_search.best_multiple(quality)
+    assert abs(np.log2(best / wanted)) <= 1 or best == ridge_search.LARGEST
     assert len(tried) == len(set(tried)) < 12
-    assert defaults.best_multiple(lambda multiples: None) is None
-    assert defaults.best_multiple(lambda multiples: [0.5] * len(multiples)) == 4.0  # equals: the largest of the grid
+    assert ridge_search.best_multiple(lambda multiple: 0.5) == 4.0  # equals: the largest of the grid
 
 
 def test_more_noise_gets_a_larger_ridge():

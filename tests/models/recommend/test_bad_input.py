@@ -17,8 +17,8 @@ def no_work(monkeypatch):
     def work(*arguments, **options):
         raise AssertionError("work has begun before the input was refused")
 
-    monkeypatch.setattr("everypair.models.recommend.factorization.sweep_on_two_pairs", work)
-    monkeypatch.setattr("everypair.models.recommend.factorization.train", work)
+    monkeypatch.setattr("everypair.models.recommend.one_class.sweep_on_two_pairs", work)
+    monkeypatch.setattr("everypair.models.recommend.one_class.train", work)
 
 
 def with_value(value):

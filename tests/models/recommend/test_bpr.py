@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from everypair import BPR
 from everypair.kernels.bpr import epoch
-from everypair.models.recommend.bpr import START_SQUARES, Positives, StochasticRanking
+from everypair.solvers.pairwise import START_SQUARES, Positives, StochasticRanking
 from everypair.testing import block_matrix
 
 MASK = (1 << 64) - 1

@@ -1,5 +1,7 @@
 """Every model passes the contract kit that ships in the package."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -66,7 +68,7 @@ class Upside(Popularity):
 
     def fit(self, interactions):
         super().fit(interactions)
-        self.right_factors_ = -self.right_factors_
+        self.state_ = replace(self.state_, right_factors=-self.right_factors_)
         return self
 
 

@@ -1,5 +1,7 @@
 """explain: a score is a base and what each stored pair adds; the base is what a user without pairs would have."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -34,7 +36,7 @@ def fitted(loss, options, matrix, targets=None):
     if "negative_value" in options:
         extra["values"] = OWN
     if targets is None:
-        model.left_factors_ = model.fold_in_users(matrix, **extra)
+        model.state_ = replace(model.state_, left_factors=model.fold_in_users(matrix, **extra))
     return model
 
 

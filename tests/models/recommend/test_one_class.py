@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from everypair import OneClassMF
 from everypair.data import Pairs, split_entries, time_decay
 from everypair.evaluate import ranking_metrics
+from everypair.problem.layout import Layout
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
@@ -63,8 +64,7 @@ def objective_of(fitted, matrix, targets=None):
         fitted.loss,
         fitted.negatives_,
         Ridge.checked(fitted.reg, fitted.reg_exponent),
-        rank=fitted.rank,
-        biases=fitted.biases,
+        layout=Layout(fitted.rank, fitted.biases),
         dtype=np.float64,
     )
 

@@ -68,6 +68,7 @@ class BPR(FactorModel):
     state_: RankingState
     rank_ = Learnt()
     learning_rate_ = Learnt()
+    fold_in_seed_ = Learnt()
     reg_ = Learnt()
     history_ = Learnt()
     objective_ = Learnt()

@@ -32,6 +32,10 @@ class FactorizationModel(FactorModel):
     """Base of models trained on an :class:`Objective`; their state is a :class:`FactorizationState`."""
 
     state_: FactorizationState
+    loss_ = Learnt()
+    negatives_ = Learnt()
+    ridge_ = Learnt()
+    targets_ = Learnt()
     rank_ = Learnt()
     reg_ = Learnt()
     biases_ = Learnt()
@@ -42,6 +46,9 @@ class FactorizationModel(FactorModel):
     left_feature_weights_ = Learnt()
     right_feature_weights_ = Learnt()
     feature_reg_ = Learnt()
+    feature_maps_ = Learnt()
+    own_vectors_ = Learnt()
+    graphs_ = Learnt()
 
     def fold_in_users(
         self,

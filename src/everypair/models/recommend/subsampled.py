@@ -81,6 +81,10 @@ class SubsampledMF(FactorizationModel):
 
     state_: SubsampledState
     sampled_ = Learnt()
+    sampling_ = Learnt()
+    n_sampled_ = Learnt()
+    sampled_value_ = Learnt()
+    fold_in_seed_ = Learnt()
 
     def __init__(
         self,

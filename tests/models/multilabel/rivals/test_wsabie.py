@@ -25,17 +25,17 @@ def test_learns_separable_labels_within_its_constraint():
     new, truth = blocks(seed=1)
     assert precision(model, new, truth) == 1
     assert (model.predict(new) == truth).mean() > 0.98  # the learnt threshold
-    lengths = np.concatenate([np.linalg.norm(M, axis=1) for M in (model.coef_, model.label_factors_)])
+    lengths = np.concatenate([np.linalg.norm(M, axis=1) for M in (model.feature_weights_, model.label_factors_)])
     assert 1.49 < lengths.max() < 1.5 + 1e-6
     objectives = [sweep["objective"] for sweep in model.history_]
-    assert len(objectives) == model.epochs
+    assert len(objectives) == model.max_iter
     assert objectives[-1] < 0.2 * objectives[0]
 
 
 def test_same_seed_same_bits():
     X, Y = blocks()
     first, again, other = (
-        WSABIE(rank=4, epochs=2, threshold=0.0, random_state=seed).fit(X, Y).coef_ for seed in (3, 3, 4)
+        WSABIE(rank=4, max_iter=2, threshold=0.0, random_state=seed).fit(X, Y).feature_weights_ for seed in (3, 3, 4)
     )
     assert (first == again).all()
     assert (first != other).any()
@@ -46,8 +46,8 @@ def test_missing_labels_leave_unknown_ones_alone():
     mask = np.random.default_rng(0).random(Y.shape) < 0.5
     mask[:, 7] = False  # nothing is known of the last label: it is never positive and never drawn as a negative
     options = {"rank": 4, "learning_rate": 0.02, "threshold": 0.0, "unlabeled": "missing", "random_state": 0}
-    untouched = WSABIE(epochs=1, **options).fit(X, Y, mask=mask).label_factors_
-    model = WSABIE(epochs=30, **options).fit(X, Y, mask=mask)
+    untouched = WSABIE(max_iter=1, **options).fit(X, Y, mask=mask).label_factors_
+    model = WSABIE(max_iter=30, **options).fit(X, Y, mask=mask)
     assert (model.label_factors_[7] == untouched[7]).all()
     assert (model.label_factors_[:7] != untouched[:7]).any(axis=1).all()
     scores = model.predict_scores(X)[:, :7]
@@ -58,19 +58,26 @@ def test_missing_labels_leave_unknown_ones_alone():
 def test_rows_of_weight_zero_are_never_drawn():
     X, Y = blocks()
     weight = np.repeat([1.0, 0.0], 60)  # the last two groups
-    options = {"rank": 4, "epochs": 3, "threshold": 0.0, "normalize": False, "fit_intercept": False, "random_state": 0}
+    options = {
+        "rank": 4,
+        "max_iter": 3,
+        "threshold": 0.0,
+        "normalize": False,
+        "fit_intercept": False,
+        "random_state": 0,
+    }
     X = np.kron(np.eye(4), np.ones((30, 3)))
-    start = WSABIE(**{**options, "learning_rate": 1e-300}).fit(X, Y).coef_
+    start = WSABIE(**{**options, "learning_rate": 1e-300}).fit(X, Y).feature_weights_
     model = WSABIE(**options).fit(X, Y, sample_weight=weight)
-    assert (model.coef_[6:] == start[6:]).all()
-    assert (model.coef_[:6] != start[:6]).all()
+    assert (model.feature_weights_[6:] == start[6:]).all()
+    assert (model.feature_weights_[:6] != start[:6]).all()
 
 
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
         ({"rank": 0}, "rank must be an integer"),
-        ({"epochs": 0}, "epochs must be an integer"),
+        ({"max_iter": 0}, "max_iter must be an integer"),
         ({"margin": 0.0}, "margin must be a positive number"),
         ({"learning_rate": float("nan")}, "learning_rate must be a positive number"),
         ({"max_norm": -1}, "max_norm must be a positive number"),
