@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 MARK = "†"
@@ -31,7 +31,7 @@ def plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def marked(point: Point, tried: Iterable[Point], shown: Callable[[Any], str] = plain) -> str:
+def marked(point: Point, tried: Iterable[Point]) -> str:
     """The point for a table's cell, with a mark at every number that is at an end."""
     ends = at_ends(point, tried)
-    return ", ".join(f"{name} {shown(value)}{MARK if name in ends else ''}" for name, value in point.items())
+    return ", ".join(f"{name} {plain(value)}{MARK if name in ends else ''}" for name, value in point.items())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-USERS, ITEMS, FEATURES, LABELS = 60, 40, 15, 10
+USERS, ITEMS, FEATURES, LABELS = 60, 40, 15, 7
 RATED = {"yahoo_music_monti": 20}  # points a star is worth where ratings go to 100
 WHOLE = ("rcv1subset1_top944",)  # multi-label sets that come without a split
 
@@ -52,7 +52,7 @@ def ratings(random: np.random.Generator) -> Any:
 
 
 def multilabel(random: np.random.Generator, whole: bool) -> dict[str, Any]:
-    """Sparse features, three labels in ten rows each, and a row without any."""
+    """Sparse features, three rows in ten for each label, and a row without any."""
     X = random.random((140, FEATURES)) * (random.random((140, FEATURES)) < 0.5)
     scores = X @ random.standard_normal((FEATURES, LABELS)) + 0.3 * random.standard_normal((140, LABELS))
     Y = (scores > np.quantile(scores, 0.7, axis=0)) * 1.0

@@ -4,7 +4,7 @@
 
 A tenth of the training entries is held out; every point of the grid is fitted to the rest and measured on that tenth.
 The point of the highest nDCG@10 there is fitted to all training entries and measured on the test entries, once, beside
-the defaults. Writes results/validated_<loss>_<data>.json; report.py puts it into README.md.
+the defaults. Writes validated_<loss>_<data>.json; report.py puts it into README.md.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import split
+from smoke import parse
 from study import MULTIPLES, REGS, RESULTS, quality
 
 from everypair.data import split_entries
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default="ml1m")
     parser.add_argument("--loss", default="logistic")
     parser.add_argument("--rank", type=int, default=64)
-    options = parser.parse_args()
+    parser.add_argument("--exponents", type=float, nargs="+", choices=tuple(REGS), default=list(REGS))
+    options = parse(parser, RESULTS, data="ml100k", rank=4, exponents=[0.75])
     train, test = split(options.data)
     smaller, held_out = split_entries(train, 0.1, random_state=1)
     density = train.nnz / (train.shape[0] * train.shape[1])
@@ -40,8 +42,8 @@ def main() -> None:
 
     points = [
         {"multiple": multiple, "exponent": exponent, "reg": reg}
-        for exponent, regs in REGS.items()
-        for multiple, reg in itertools.product(MULTIPLES[options.loss], regs)
+        for exponent in options.exponents
+        for multiple, reg in itertools.product(MULTIPLES[options.loss], REGS[exponent])
     ]
     tried = []
     for point in points:
@@ -54,7 +56,7 @@ def main() -> None:
         "test": quality([(train, test)], parameters(chosen)), "test_default": quality([(train, test)], base),
         "points": tried,
     }  # fmt: skip
-    (RESULTS / f"validated_{options.loss}_{options.data}.json").write_text(json.dumps(record, indent=1))
+    (options.results / f"validated_{options.loss}_{options.data}.json").write_text(json.dumps(record, indent=1))
     print({name: value for name, value in record.items() if name != "points"}, flush=True)
 
 

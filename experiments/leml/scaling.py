@@ -3,7 +3,7 @@
     python experiments/leml/scaling.py [--data delicious] [--rank 100] [--rounds 10]
 
 Full labels with the squared loss (Algorithm 2) and a fifth of the labels known with the logistic loss (Algorithm 1).
-Wall-clock seconds, the least of several rounds in which the thread counts take turns. Writes results/scaling.json, .md.
+Wall-clock seconds, the least of several rounds in which the thread counts take turns. Writes scaling.json, .md.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import common
 import numpy as np
-from common import MultiLabel
+from common import RESULTS, MultiLabel
 
 from everypair.data.labels import Labels
 from everypair.models.multilabel.problem import LabelProblem, Terms
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--data", default="delicious")
     parser.add_argument("--rank", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=10)
-    options = parser.parse_args()
+    options = common.parse(parser, RESULTS, rank=4, rounds=2)
     rows = []
     for setting, (problem, terms) in settings(MultiLabel.load(options.data)).items():
         work = {threads: steps(problem, terms, options.rank, threads) for threads in THREADS}
@@ -82,7 +82,7 @@ def main() -> None:
             seconds = np.min(rounds, axis=0).tolist()
             rows.append({"data": options.data, "rank": options.rank, "setting": setting, "work": name,
                          "seconds": seconds, "rounds": options.rounds, "load": os.getloadavg()[0]})  # fmt: skip
-            common.write("scaling", rows, report(rows))
+            common.write(options.results, "scaling", rows, report(rows))
             print(rows[-1], flush=True)
 
 
