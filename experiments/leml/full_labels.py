@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--ranks", nargs="+", type=int, help="in percent of the number of labels")
     options = common.parse(parser, RESULTS, ranks=[40])
     name = f"full_labels_{options.data}"
-    rows = common.stored_rows(options.results, name)
+    rows = common.stored_rows(options.results, name, needed=options.report)
     if not options.report:
         data = MultiLabel.load(options.data)
         for method in options.methods:

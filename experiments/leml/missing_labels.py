@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=3)
     options = common.parse(parser, RESULTS, ratios=[50], draws=2)
     name = f"missing_labels_{options.data}"
-    rows = common.stored_rows(options.results, name)
+    rows = common.stored_rows(options.results, name, needed=options.report)
     if not options.report:
         full = MultiLabel.load(options.data)
         for method in options.methods:

@@ -92,7 +92,7 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="only write the table again, from the JSON")
     options = parse(parser, RESULTS, grid="smoke")
     name = f"table4_{options.data}"
-    rows = stored_rows(options.results, name)
+    rows = stored_rows(options.results, name, needed=options.report)
     methods = [] if options.report else options.methods
     rows = [row for row in rows if row["method"] not in methods]  # what is not run now is kept
     train, test = split(options.data) if methods else (None, None)

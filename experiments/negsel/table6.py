@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="only write the table again, from the JSON")
     options = parse(parser, RESULTS, regs=[0.1, 0.3], ranks=[4], ratios=[1.0])
     name = f"table6_{options.data}"
-    rows = stored_rows(options.results, name) if options.report else []
+    rows = stored_rows(options.results, name, needed=True) if options.report else []
     train, test = (None, None) if options.report else split(options.data)
     for scheme in () if options.report else SCHEMES:
         tried = []

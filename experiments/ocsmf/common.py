@@ -174,8 +174,11 @@ def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def stored_rows(folder: Path, name: str) -> list[dict[str, Any]]:
+def stored_rows(folder: Path, name: str, needed: bool = False) -> list[dict[str, Any]]:
+    """The rows of an earlier run; none, or the end with a sentence if they are ``needed``, where there was none."""
     path = folder / f"{name}.json"
+    if needed and not path.exists():
+        sys.exit(f"{path} does not exist: run the script without --report first.")
     return json.loads(path.read_text())["rows"] if path.exists() else []
 
 

@@ -134,7 +134,7 @@ def main() -> None:
     options = common.parse(parser, common.RESULTS, grid="smoke", rank=4, sweeps=2)
     name = f"table_features_{options.data}"
     if options.report:
-        rows = common.stored_rows(options.results, name)
+        rows = common.stored_rows(options.results, name, needed=True)
         common.write(options.results, name, {"rows": rows}, report(options.data, options.rank, rows))
         return
     known, rows = Known.load(options.data), []

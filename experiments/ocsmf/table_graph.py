@@ -204,7 +204,7 @@ def main() -> None:
     options = common.parse(parser, RESULTS, grid="smoke", rank=4, splits=2)
     name = f"table_graph_{options.data}"
     if options.report:
-        rows = common.stored_rows(options.results, name)
+        rows = common.stored_rows(options.results, name, needed=True)
         common.write(options.results, name, {"rows": rows}, report(options.data, rank_of(options), rows))
         return
     graph, every = graph_of(options.data), positives(options.data)

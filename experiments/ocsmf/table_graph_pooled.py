@@ -22,14 +22,19 @@ from table_graph import RANKS, RULE, fitted, graph_of, measured, rank_of
 from everypair.data import split_entries
 
 
-def pooled(splits: list[dict[str, Any]]) -> tuple[dict[str, Any], int]:
-    """Return the point that was tried in every split with the best mean curve, and the best number of sweeps."""
+def pooled(splits: list[dict[str, Any]]) -> tuple[dict[str, Any], int] | None:
+    """Return the point that was tried in every split with the best mean curve, and the best number of sweeps.
+
+    With a graph only the best points of each split are tried, so there may be none: then None.
+    """
     curves: dict[str, list[list[float]]] = {}
     for split in splits:
         for entry in split["tried"]:
             curve = entry[RULE] + [entry[RULE][-1]] * (SWEEPS - len(entry[RULE]))  # stopped early: it stays
             curves.setdefault(json.dumps(entry["point"], sort_keys=True), []).append(curve)
     means = {name: np.mean(tried, axis=0) for name, tried in curves.items() if len(tried) == len(splits)}
+    if not means:
+        return None
     best = max(means, key=lambda name: means[name].max())
     return json.loads(best), int(means[best].argmax()) + 1
 
@@ -38,7 +43,11 @@ def measured_rows(stored: list[dict[str, Any]], options: Any) -> list[dict[str, 
     """Every stored row with its pooled choice, measured on the test entries of each split."""
     every, graph, rows = positives(options.data), graph_of(options.data), []
     for row in stored:
-        point, sweeps = pooled(row["splits"])
+        choice = pooled(row["splits"])
+        if choice is None:
+            print(f"{row['formulation']}: no point was tried in every split; this row is left out.")
+            continue
+        point, sweeps = choice
         rest = {"max_iter": sweeps, "rank": rank_of(options), "n_threads": options.threads, "reg_exponent": row["power"]}
         tests = []
         for seed in range(len(row["splits"])):
@@ -74,7 +83,7 @@ def main() -> None:
     stored = common.stored_rows(options.results, f"table_graph_{options.data}")
     if not stored:
         sys.exit(f"Run table_graph.py --data {options.data} with the same --results first.")
-    rows = common.stored_rows(options.results, name) if options.report else measured_rows(stored, options)
+    rows = common.stored_rows(options.results, name, needed=True) if options.report else measured_rows(stored, options)
     common.write(options.results, name, {"rows": rows}, report(options.data, rows, stored))
 
 

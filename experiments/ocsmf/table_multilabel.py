@@ -132,7 +132,7 @@ def main() -> None:
         options.formulations.remove("LR-wLR")
     name = f"table_multilabel_{options.data}"
     if options.report:
-        rows = common.stored_rows(options.results, name)
+        rows = common.stored_rows(options.results, name, needed=True)
         common.write(options.results, name, {"rows": rows}, report(options.data, rows))
         return
     data = MultiLabel.load(options.data)

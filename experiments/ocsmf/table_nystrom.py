@@ -39,7 +39,7 @@ def without(folder: Path, data: str, variant: str) -> dict[str, Any]:
     for row in common.stored_rows(folder, f"table_multilabel_{data}"):
         if (row["formulation"], row["variant"]) == ("LR-wSQ", variant):
             return {"rank": row["rank"], **row[RULE], "tried": [{"point": entry["point"]} for entry in row["tried"]]}
-    sys.exit(f"Run table_multilabel.py --data {data} --formulations LR-wSQ --variants {variant} first.")
+    sys.exit(f"Run table_multilabel.py --data {data} --formulations LR-wSQ --variants {variant} with the same --results first.")
 
 
 def extended(data: MultiLabel, scaled: bool, landmarks: int, gamma: float) -> tuple[MultiLabel, float]:
@@ -125,7 +125,7 @@ def main() -> None:
     options = common.parse(parser, RESULTS, grid="smoke")
     name = f"table_nystrom_{options.data}"
     if options.report:
-        rows = common.stored_rows(options.results, name)
+        rows = common.stored_rows(options.results, name, needed=True)
         common.write(options.results, name, {"rows": rows}, report(options.data, rows))
         return
     data = MultiLabel.load(options.data)
