@@ -3,8 +3,8 @@
     python benchmarks/sweep.py [--pairs 4500000] [--rank 64] [--rounds 3] [--sweeps 5]
 
 CPU seconds of one sweep (median over all rounds), warm kernels, 2 threads each, single-threaded BLAS for everybody.
-Every library minimises the same objective, in implicit's and in irspack's parametrisation (see peers.py). A library that
-is not installed is left out.
+Every library minimises the same objective, in implicit's and in irspack's parametrisation (see peers.py). A library
+that is not installed is left out.
 """
 
 from __future__ import annotations
@@ -136,8 +136,9 @@ def main() -> None:
     squared = "everypair squared, as "
     print(f"\nCPU of one sweep: {ratio(squared + 'implicit', 'implicit ALS, use_cg')} of implicit's, "
           f"{ratio(squared + 'irspack', 'irspack iALS, CG')} of irspack's;")  # fmt: skip
-    print(f"logistic {ratio('everypair logistic, defaults', squared + 'irspack')} of squared. Peak memory of this process "
-          f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB (all libraries together).")  # fmt: skip
+    print(f"logistic {ratio('everypair logistic, defaults', squared + 'irspack')} of squared.")
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"Peak memory of this process {memory:,.0f} MB (all libraries together).")
 
 
 if __name__ == "__main__":

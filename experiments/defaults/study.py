@@ -3,8 +3,8 @@
     python experiments/defaults/study.py [--data ml100k ml1m …] [--loss logistic] [--rank 64]
 
 Writes <loss>_<data>.json with every grid point (points already there are kept); report.py turns these into the table of
-README.md beside it. Small data sets are split twice, larger ones once. Every figure is one of the test entries: the best
-point is an optimistic bound, and validated.py asks what a choice without them would have given.
+README.md beside it. Small data sets are split twice, larger ones once. Every figure is one of the test entries: the
+best point is an optimistic bound, and validated.py asks what a choice without them would have given.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--loss", default="logistic")
     parser.add_argument("--rank", type=int, default=64)
     parser.add_argument("--exponents", type=float, nargs="+", choices=tuple(REGS), default=list(REGS))
-    options = parse(parser, RESULTS, data="ml100k", rank=4, exponents=[0.75])
+    options = parse(parser, RESULTS, data="ml100k", rank=4, exponents=[0.0])
     train, test = split(options.data)
     smaller, held_out = split_entries(train, 0.1, random_state=1)
     density = train.nnz / (train.shape[0] * train.shape[1])

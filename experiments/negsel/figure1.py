@@ -5,8 +5,8 @@
 (a) Full: squared loss, α = 0.1, λ_i = 0.1·max(1, |Ω_i⁺|); the paper's setting in our ½ convention is the same.
 (b) Subsampled: |Ω⁻| = |Ω⁺| drawn uniformly, all other pairs without cost, the same ridge: it counts positives alone.
 One thread, BLAS included, CPU seconds, the same start. A point is a sweep over both sides or, for stochastic gradient,
-as many random updates as there are positives; its time includes the evaluation of the objective there, which the
-other solvers have as a by-product. Writes figure1_<data>.json, .md and (matplotlib) .png.
+as many random updates as there are positives; its time includes the evaluation of the objective there (a tenth of it
+on ml1m), which the other solvers have as a by-product. Writes figure1_<data>.json, .md and (matplotlib) .png.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Trace = list[tuple[float, float]]  # CPU seconds and objective after each point
 
 
 def subsampled(train: Any, seed: int) -> Pairs:
-    """Positives and as many sampled negatives: stored as dislikes, which have target 0 and do not count as positives."""
+    """Positives and as many sampled negatives, stored as dislikes: target 0, and the ridge does not count them."""
     positives = Pairs.from_matrix(train)
     rows, columns = sample_negatives(positives, positives.nnz, "uniform", np.random.default_rng(seed))
     drawn = sp.csr_array((np.full(len(rows), -1, np.float32), (rows, columns)), shape=positives.shape)

@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--powers", type=int, nargs="+", default=list(range(-20, 9, 2)), help="of 2: α")
     parser.add_argument("--regs", type=int, nargs="+", default=list(range(-12, 0)), help="powers of 10: λ")
     parser.add_argument("--report", action="store_true", help="only write table and plot again, from the JSON")
-    options = parse(parser, RESULTS, size=40, powers=[-8, -2, 4], regs=[-6, -2, -1])
+    options = parse(parser, RESULTS, size=40, powers=[-8, 0], regs=[-6, -1])
     name = f"figures23_{options.size}"
     if options.report:
         record = json.loads((options.results / f"{name}.json").read_text())

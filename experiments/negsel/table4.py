@@ -60,8 +60,8 @@ GRIDS: dict[str, dict[str, dict[str, tuple[Any, ...]]]] = {
     },
 }
 NOTE = (
-    "9:1, percent; grid `{grid}`. Full by validation, the others best on the test entries; the grid of *Full, logistic* "
-    "lies around a point known to be good on the test data of ml1m. The split is ours, not the paper's."
+    "9:1, percent; grid `{grid}`. Full by validation, the others best on the test entries; the grid of *Full, "
+    "logistic* lies around a point known to be good on the test data of ml1m. The split is ours, not the paper's."
 )
 
 

@@ -3,8 +3,8 @@
     python experiments/ocsmf/table_graph_pooled.py [--data ml100k] [--report]
 
 On a small data set the choice made for each split alone is mostly noise. This script reads the validation curves that
-``table_graph.py`` has stored in the same folder, averages them over the splits, takes one point and number of sweeps for all of them, and
-measures it on the test entries of each.
+``table_graph.py`` has stored in the same folder, averages them over the splits, takes one point and number of sweeps
+for all of them, and measures it on the test entries of each.
 """
 
 from __future__ import annotations
@@ -48,7 +48,12 @@ def measured_rows(stored: list[dict[str, Any]], options: Any) -> list[dict[str, 
             print(f"{row['formulation']}: no point was tried in every split; this row is left out.")
             continue
         point, sweeps = choice
-        rest = {"max_iter": sweeps, "rank": rank_of(options), "n_threads": options.threads, "reg_exponent": row["power"]}
+        rest = {
+            "max_iter": sweeps,
+            "rank": rank_of(options),
+            "n_threads": options.threads,
+            "reg_exponent": row["power"],
+        }
         tests = []
         for seed in range(len(row["splits"])):
             train, test = split_entries(every, 0.1, random_state=seed)

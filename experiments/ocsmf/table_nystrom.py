@@ -39,7 +39,10 @@ def without(folder: Path, data: str, variant: str) -> dict[str, Any]:
     for row in common.stored_rows(folder, f"table_multilabel_{data}"):
         if (row["formulation"], row["variant"]) == ("LR-wSQ", variant):
             return {"rank": row["rank"], **row[RULE], "tried": [{"point": entry["point"]} for entry in row["tried"]]}
-    sys.exit(f"Run table_multilabel.py --data {data} --formulations LR-wSQ --variants {variant} with the same --results first.")
+    sys.exit(
+        f"Run table_multilabel.py --data {data} --formulations LR-wSQ --variants {variant} with the same --results "
+        "before this."
+    )
 
 
 def extended(data: MultiLabel, scaled: bool, landmarks: int, gamma: float) -> tuple[MultiLabel, float]:
