@@ -42,7 +42,7 @@ def curves(options: Any) -> dict[str, list[list[float]]]:
             row = []
             for reg in options.regs:
                 model = OneClassMF(
-                    rank=10, loss="squared", negative_weight=2.0**power, reg=10.0**reg, reg_exponent="count",
+                    rank=options.rank, loss="squared", negative_weight=2.0**power, reg=10.0**reg, reg_exponent="count",
                     max_iter=30, random_state=0,
                 )  # fmt: skip
                 scores = model.fit(observed).score_users()
@@ -97,8 +97,9 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=500)
     parser.add_argument("--powers", type=int, nargs="+", default=list(range(-20, 9, 2)), help="of 2: α")
     parser.add_argument("--regs", type=int, nargs="+", default=list(range(-12, 0)), help="powers of 10: λ")
+    parser.add_argument("--rank", type=int, default=10)
     parser.add_argument("--report", action="store_true", help="only write table and plot again, from the JSON")
-    options = parse(parser, RESULTS, size=40, powers=[-8, 0], regs=[-6, -1])
+    options = parse(parser, RESULTS, size=40, rank=4, powers=[-8, 0], regs=[-6, -1])
     name = f"figures23_{options.size}"
     if options.report:
         record = json.loads((options.results / f"{name}.json").read_text())

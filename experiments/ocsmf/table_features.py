@@ -84,7 +84,7 @@ def variants(known: Known, grid: str) -> list[dict[str, Any]]:
 def run(known: Known, variant: dict[str, Any], options: Any) -> dict[str, Any]:
     """Fit one variant and measure it."""
     place, multiple = SIDES.index(known.side), variant["own"]
-    own, reg = [True, True], list(OneClassMF(rank=1, max_iter=1).fit(known.train).reg_)  # the default ridges
+    own, reg = [True, True], list(OneClassMF(options.rank, max_iter=1).fit(known.train).reg_)  # the default ridges
     own[place], reg[place] = multiple > 0, reg[place] * (multiple or 1)
     graph_reg = variant["graph_reg"]
     model = OneClassMF(
