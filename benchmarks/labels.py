@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import argparse
 import resource
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from everypair.data.pairs import Pairs
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+from smoke import parse
+
+from everypair.data import Pairs
 from everypair.features.matrix import Features
+from everypair.problem import Negatives, Objective, Ridge
 from everypair.problem.embedding import SideInformation
-from everypair.problem.negatives import Negatives
-from everypair.problem.objective import LEFT, Objective
-from everypair.problem.ridge import Ridge
+from everypair.problem.layout import LEFT, Layout
 from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import RowSteps
 from everypair.training.start import random_start
@@ -40,20 +44,20 @@ def objective_of(X: Any, labels: Any, loss: str, weight: float, rank: int, reg: 
     """LEML: features on the left, labels on the right, one ridge; weight 0 counts known labels only."""
     pairs = Pairs.from_matrix(labels)
     return Objective(
-        pairs, loss, Negatives.from_scheme(pairs, weight), Ridge.checked(reg, 0), rank=rank, n_threads=2,
-        known=(SideInformation(Features(X, np.float32), reg, own=False), None),
+        pairs, loss, Negatives.from_scheme(pairs, weight), Ridge.checked(reg, 0), n_threads=2,
+        informed=(SideInformation(Features(X, np.float32), reg, own=False), None),
     )  # fmt: skip
 
 
-def missing(rounds: int) -> None:
-    """Seconds of a gradient and a product, over four sizes with all parts growing."""
-    random, sizes, seconds, rank = np.random.default_rng(0), [], [], 64
-    for rows in (10_000, 20_000, 40_000, 80_000):
+def missing(rounds: int, rank: int, heights: list[int]) -> None:
+    """Seconds of a gradient and a product, over several sizes with all parts growing."""
+    random, sizes, seconds = np.random.default_rng(0), [], []
+    for rows in heights:
         X = skewed(rows, rows // 4, 40, random)
         known = skewed(rows, rows // 8, 25, random)
         known.data[random.random(known.nnz) < 0.7] = -1  # known negatives
         objective = objective_of(X, known, "logistic", 0.0, rank, 1.0)
-        state = random_start(objective, rank, random)
+        state = random_start(objective, Layout(rank), random)
         theta = state.parameters(LEFT) + np.float32(0.01)
         times = {"gradient": [], "product": []}
         for _ in range(rounds + 1):
@@ -72,16 +76,17 @@ def missing(rounds: int) -> None:
     print(f"affine fit: R² = {1 - rest.var() / np.var(seconds):.4f}")
 
 
-def wiki(rank: int, sweeps: int) -> None:
-    """Squared loss on every pair, alternating iterations from a cold start."""
+def wiki(rank: int, sweeps: int, share: float) -> None:
+    """Squared loss on every pair, alternating iterations from a cold start; ``share`` of the full size."""
     random = np.random.default_rng(0)
-    X = skewed(88_000, 37_000, 147, random)
+    rows, features, labels = (max(10, int(share * size)) for size in (88_000, 37_000, 21_000))
+    X = skewed(rows, features, 147, random)
     X.data[:] = 1 / np.sqrt(147)
-    objective = objective_of(X, skewed(88_000, 21_000, 7, random), "squared", 1.0, rank, 1.0)
+    objective = objective_of(X, skewed(rows, labels, 7, random), "squared", 1.0, rank, 1.0)
     begin = time.process_time(), time.perf_counter()
-    solver = Alternating(objective, RowSteps(cg=3), 2)
+    solver = Alternating(objective, RowSteps(cg=3))
     print(f"prepared in {time.process_time() - begin[0]:.1f} CPU s", flush=True)
-    state = random_start(objective, rank, random)
+    state = random_start(objective, Layout(rank), random)
     for sweep in range(1, sweeps + 1):
         begin = time.process_time(), time.perf_counter()
         state = solver.step(state)
@@ -90,14 +95,20 @@ def wiki(rank: int, sweeps: int) -> None:
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GB")
 
 
-if __name__ == "__main__":
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("missing", "wiki"))
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--rank", type=int, default=100)
+    parser.add_argument("--rank", type=int, help="64 for missing, 100 for wiki")
+    parser.add_argument("--rows", type=int, nargs="+", default=[10_000, 20_000, 40_000, 80_000], help="of missing")
     parser.add_argument("--sweeps", type=int, default=5)
-    options = parser.parse_args()
+    parser.add_argument("--share", type=float, default=1.0, help="of the full size of wiki")
+    options = parse(parser, rounds=1, rank=4, rows=[200, 300, 400], sweeps=2, share=0.002)
     if options.what == "missing":
-        missing(options.rounds)
+        missing(options.rounds, options.rank or 64, options.rows)
     else:
-        wiki(options.rank, options.sweeps)
+        wiki(options.rank or 100, options.sweeps, options.share)
+
+
+if __name__ == "__main__":
+    main()

@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from everypair.data.pairs import Pairs
-from everypair.problem.negatives import Negatives
-from everypair.problem.objective import Objective
-from everypair.problem.ridge import Ridge
+from everypair.data import Pairs
+from everypair.problem import Negatives, Objective, Ridge
 
 
 def implicit_objective(interactions: Any, alpha: float, reg: float, **options: Any) -> Objective:

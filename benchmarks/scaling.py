@@ -6,46 +6,45 @@ python benchmarks/scaling.py [--sizes 500000 1000000 2000000 4000000 7000000 100
 from __future__ import annotations
 
 import argparse
-import time
+import sys
+from pathlib import Path
 
 import numpy as np
+from clock import SweepClock
 from generate import generate
 
-from everypair.data import Pairs
-from everypair.problem import Negatives, Objective, Ridge
-from everypair.solvers.choose import solver_maker
-from everypair.training.start import random_start
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+from smoke import parse
+
+from everypair import OneClassMF
 
 SIZES = [500_000, 1_000_000, 2_000_000, 4_000_000, 7_000_000, 10_000_000]
 SOLVERS = ("newton", "als", "cd", "block")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--users", type=int, default=69_878)
+    parser.add_argument("--items", type=int, default=10_677)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--rank", type=int, default=32)
     parser.add_argument("--repeats", type=int, default=7, help="sweeps a size, of which the fastest counts")
     parser.add_argument("--solvers", nargs="+", default=list(SOLVERS))
-    options = parser.parse_args()
-    counts, seconds = [], {name: [] for name in options.solvers}
+    options = parse(parser, users=80, items=60, sizes=[500, 700, 1000], rank=4, repeats=2)
+    counts: list[int] = []
+    seconds: dict[str, list[float]] = {name: [] for name in options.solvers}
     for size in options.sizes:
-        matrix = generate(n_pairs=size)
-        pairs = Pairs.from_matrix(matrix)
-        counts.append(pairs.nnz)
-        objective = Objective(
-            pairs, "squared", Negatives.from_scheme(pairs, 0.1), Ridge.checked(0.1, "count"), n_threads=2
-        )
-        start = random_start(objective, options.rank, np.random.default_rng(0))
+        matrix = generate(options.users, options.items, size)
+        counts.append(matrix.nnz)
         for name in options.solvers:
-            solver = solver_maker(name, options.rank, 2, 0, 2)(objective)
-            state, times = solver.step(start), []
-            for _ in range(options.repeats):
-                begin = time.process_time()
-                state = solver.step(state)
-                times.append(time.process_time() - begin)
-            seconds[name].append(min(times))
+            clock = SweepClock()
+            OneClassMF(
+                rank=options.rank, loss="squared", negative_weight=0.1, reg=0.1, reg_exponent="count", solver=name,
+                max_iter=options.repeats + 1, tol=0, random_state=0, n_threads=2,
+            ).fit(matrix, callbacks=[clock])  # fmt: skip
+            seconds[name].append(min(clock.cpu))
         print(
-            f"{pairs.nnz:>12,} pairs  " + "  ".join(f"{name} {seconds[name][-1]:.3f} s" for name in options.solvers),
+            f"{matrix.nnz:>12,} pairs  " + "  ".join(f"{name} {seconds[name][-1]:.3f} s" for name in options.solvers),
             flush=True,
         )
     x = np.array(counts, float)

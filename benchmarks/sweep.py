@@ -3,20 +3,27 @@
     python benchmarks/sweep.py [--pairs 4500000] [--rank 64] [--rounds 3] [--sweeps 5]
 
 CPU seconds of one sweep (median over all rounds), warm kernels, 2 threads each, single-threaded BLAS for everybody.
-Every library minimises the same objective, in implicit's and in irspack's parametrisation (see peers.py).
+Every library minimises the same objective, in implicit's and in irspack's parametrisation (see peers.py). A library
+that is not installed is left out.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import resource
-import time
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from clock import SweepClock
 from generate import generate
 from peers import implicit_objective, irspack_objective, irspack_targets
 from threadpoolctl import threadpool_limits
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+from smoke import parse
 
 from everypair import OneClassMF
 
@@ -25,39 +32,13 @@ ALPHA, IMPLICIT_REG = 10.0, 5.0
 ALPHA0, IRSPACK_REG = 0.1, 0.5
 
 
-class Clock:
-    """CPU and wall seconds between calls; as a callback it ends a sweep."""
-
-    def __init__(self) -> None:
-        self.cpu: list[float] = []
-        self.wall: list[float] = []
-        self.start()
-
-    def start(self) -> None:
-        self._cpu, self._wall = time.process_time(), time.perf_counter()
-
-    def __call__(self, *_: Any) -> None:
-        self.cpu.append(time.process_time() - self._cpu)
-        self.wall.append(time.perf_counter() - self._wall)
-        self.start()
-
-
 class Ours:
     def __init__(self, rank: int, sweeps: int, **parameters: Any) -> None:
         self.model = OneClassMF(rank=rank, max_iter=sweeps, tol=0, n_threads=THREADS, random_state=0, **parameters)
 
-    def run(self, matrix: Any, targets: Any = None) -> tuple[Clock, Any, Any]:
-        clock = Clock()
-        first = True
-
-        def tick(sweep: Any) -> None:
-            nonlocal first
-            clock()
-            if first:  # the first sweep also holds the set-up: only sweeps between two callbacks count
-                clock.cpu.clear(), clock.wall.clear()
-                first = False
-
-        self.model.fit(matrix, targets=targets, callbacks=[tick])
+    def run(self, matrix: Any, targets: Any = None) -> tuple[SweepClock, Any, Any]:
+        clock = SweepClock()
+        self.model.fit(matrix, targets=targets, callbacks=[clock])
         return clock, self.model.left_factors_, self.model.right_factors_
 
 
@@ -65,16 +46,15 @@ class Implicit:
     def __init__(self, rank: int, sweeps: int) -> None:
         self.rank, self.sweeps = rank, sweeps
 
-    def run(self, matrix: Any) -> tuple[Clock, Any, Any]:
+    def run(self, matrix: Any) -> tuple[SweepClock, Any, Any]:
         from implicit.als import AlternatingLeastSquares
 
         model = AlternatingLeastSquares(
             factors=self.rank, iterations=self.sweeps, alpha=ALPHA, regularization=IMPLICIT_REG, use_cg=True,
             num_threads=THREADS, random_state=0,
         )  # fmt: skip
-        clock = Clock()
+        clock = SweepClock()
         model.fit(matrix, show_progress=False, callback=clock)
-        del clock.cpu[0], clock.wall[0]
         return clock, model.user_factors, model.item_factors
 
 
@@ -82,7 +62,7 @@ class Irspack:
     def __init__(self, rank: int, sweeps: int) -> None:
         self.rank, self.sweeps = rank, sweeps
 
-    def run(self, matrix: Any) -> tuple[Clock, Any, Any]:
+    def run(self, matrix: Any) -> tuple[SweepClock, Any, Any]:
         from irspack.recommenders.ials import IALSRecommender
 
         model = IALSRecommender(
@@ -95,22 +75,23 @@ class Irspack:
             n_threads=THREADS,
         )
         trainer = model._create_trainer()
-        trainer.run_epoch()
-        clock = Clock()
-        for _ in range(self.sweeps - 1):
+        clock = SweepClock()
+        for _ in range(self.sweeps):
             trainer.run_epoch()
             clock()
         return clock, trainer.core_trainer.user, trainer.core_trainer.item
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--users", type=int, default=69_878)
+    parser.add_argument("--items", type=int, default=10_677)
     parser.add_argument("--pairs", type=int, default=4_500_000)
     parser.add_argument("--rank", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sweeps", type=int, default=5)
-    options = parser.parse_args()
-    matrix = generate(n_pairs=options.pairs)
+    options = parse(parser, users=80, items=60, pairs=800, rank=4, rounds=1, sweeps=3)
+    matrix = generate(options.users, options.items, options.pairs)
     shape = f"{matrix.shape[0]:,} × {matrix.shape[1]:,}"
     print(f"{shape}, {matrix.nnz:,} pairs, rank {options.rank}, {options.sweeps} sweeps, {THREADS} threads")
     like_implicit = {"loss": "squared", "negative_weight": 1.0, "reg": IMPLICIT_REG, "reg_exponent": 0}
@@ -124,6 +105,10 @@ def main() -> None:
         "irspack iALS, CG": lambda: Irspack(*size).run(matrix),
         "everypair logistic, defaults": lambda: Ours(*size).run(matrix),
     }
+    for peer in ("implicit", "irspack"):
+        if importlib.util.find_spec(peer) is None:
+            print(f"{peer} is not installed: it is left out (pip install everypair[bench]).")
+            runs = {name: run for name, run in runs.items() if not name.startswith(peer)}
     cpu: dict[str, list[float]] = {name: [] for name in runs}
     wall: dict[str, list[float]] = {name: [] for name in runs}
     factors: dict[str, tuple[Any, Any]] = {}
@@ -146,12 +131,14 @@ def main() -> None:
         print(f"{name:34s}{np.median(cpu[name]):8.3f}{np.median(wall[name]):8.3f}{value}")
 
     def ratio(one: str, other: str) -> str:
-        return f"{np.median(cpu[one]) / np.median(cpu[other]):.2f}"
+        return f"{np.median(cpu[one]) / np.median(cpu[other]):.2f}" if other in cpu else "–"
 
-    names = list(runs)
-    print(f"\nCPU of one sweep: {ratio(names[0], names[1])} of implicit's, {ratio(names[2], names[3])} of irspack's;")
-    print(f"logistic {ratio(names[4], names[2])} of squared. Peak memory of this process "
-          f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB (all libraries together).")  # fmt: skip
+    squared = "everypair squared, as "
+    print(f"\nCPU of one sweep: {ratio(squared + 'implicit', 'implicit ALS, use_cg')} of implicit's, "
+          f"{ratio(squared + 'irspack', 'irspack iALS, CG')} of irspack's;")  # fmt: skip
+    print(f"logistic {ratio('everypair logistic, defaults', squared + 'irspack')} of squared.")
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"Peak memory of this process {memory:,.0f} MB (all libraries together).")
 
 
 if __name__ == "__main__":

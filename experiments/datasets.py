@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+import tiny
 
 from everypair.data import load_debian, split_entries
 
@@ -16,6 +17,14 @@ RECOMMENDATION = (
     "ml100k", "ml1m", "lastfm_hetrec", "citeulike_t", "douban_monti", "flixster_monti", "filmtrust", "ciaodvd",
     "yahoo_music_monti", "yelp2018", "debian",
 )  # fmt: skip
+
+_generated = False
+
+
+def generate() -> None:
+    """From now on data sets are tiny generated ones, for a smoke run."""
+    global _generated
+    _generated = True
 
 
 def folder() -> Path:
@@ -27,7 +36,8 @@ def folder() -> Path:
 
 
 def read(name: str) -> Any:
-    return np.load(folder() / f"{name}.npz", allow_pickle=False)
+    """Return the arrays of a data set's file by name."""
+    return tiny.archive(name) if _generated else np.load(folder() / f"{name}.npz", allow_pickle=False)
 
 
 def sparse(archive: Any, name: str) -> Any:

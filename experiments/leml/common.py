@@ -22,18 +22,22 @@ import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import edges
 from datasets import read, sparse
+from smoke import parse
 
-from everypair.metrics.multilabel import multilabel_metrics
-from everypair.models.multilabel.mf import MultiLabelMF
+from everypair import MultiLabelMF
+from everypair.metrics import multilabel_metrics
 from everypair.models.multilabel.rivals import CPLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 
 RESULTS = Path(__file__).parent / "results"
 FIGURES = ("top-1", "top-3", "top-5", "hamming_loss", "auc")
 SWEEPS = 10
 LARGEST_RANGE = 4.0**9  # of ridges tried
+MARKED = f"{edges.LEGEND} Of sweeps only the {SWEEPS}th is an end."
 RAW = {"normalize": False, "fit_intercept": False, "n_threads": 1}
 Point = dict[str, float]
+__all__ = ["FIGURES", "METHODS", "RESULTS", "MultiLabel", "parse"]
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ def compressed(data: MultiLabel, rank: int, seed: int, point: Point) -> Any:
 
 def wsabie(data: MultiLabel, rank: int, seed: int, point: Point) -> Any:
     fixed = {"unlabeled": data.unlabeled, "threshold": 0.0, "random_state": seed}
-    return WSABIE(rank, learning_rate=point["learning_rate"], epochs=int(point["epochs"]), **RAW, **fixed)
+    return WSABIE(rank, learning_rate=point["learning_rate"], max_iter=int(point["epochs"]), **RAW, **fixed)
 
 
 RATES = tuple({"learning_rate": rate, "epochs": epochs} for rate in (3e-4, 1e-3, 3e-3) for epochs in (5, 20, 60))
@@ -217,9 +221,10 @@ def shown(figure: str, value: float | None) -> str:
 
 
 def described(row: dict[str, Any]) -> str:
-    """The chosen parameters of a row, for a table's cell."""
-    parts = [f"{name} {value:g}" for name, value in row["point"].items()]
-    return ", ".join(parts + [f"{row['sweeps']} sweeps"] * (row["sweeps"] > 0)) or "defaults"
+    """The chosen parameters of a row, for a table's cell; marked at an end of what was tried."""
+    cell = edges.marked(row["point"], (tested["point"] for tested in row["tried"]))
+    sweeps = f"{row['sweeps']} sweeps{edges.MARK if row['sweeps'] == SWEEPS else ''}" if row["sweeps"] else ""
+    return ", ".join(filter(None, (cell, sweeps))) or "defaults"
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -228,8 +233,11 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
-def stored_rows(name: str) -> list[dict[str, Any]]:
-    path = RESULTS / f"{name}.json"
+def stored_rows(folder: Path, name: str, needed: bool = False) -> list[dict[str, Any]]:
+    """The rows of an earlier run; none, or the end with a sentence if they are ``needed``, where there was none."""
+    path = folder / f"{name}.json"
+    if needed and not path.exists():
+        sys.exit(f"{path} does not exist: run the script without --report first.")
     return json.loads(path.read_text())["rows"] if path.exists() else []
 
 
@@ -238,8 +246,7 @@ def with_row(rows: list[dict[str, Any]], keys: tuple[str, ...], row: dict[str, A
     return [old for old in rows if any(old[key] != row[key] for key in keys)] + [row]
 
 
-def write(name: str, rows: list[dict[str, Any]], text: str) -> None:
-    """Write results/<name>.json and .md."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps({"rows": rows}, indent=1) + "\n")
-    (RESULTS / f"{name}.md").write_text(text)
+def write(folder: Path, name: str, rows: list[dict[str, Any]], text: str) -> None:
+    """Write <name>.json and .md into the folder."""
+    (folder / f"{name}.json").write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+    (folder / f"{name}.md").write_text(text)

@@ -2,7 +2,7 @@
 
     python experiments/leml/full_labels.py [--data bibtex] [--methods LEML-SQ …] [--ranks 20 40 60 80 100]
 
-Ranks are in percent of the number of labels. Writes results/full_labels_<data>.json and .md after each method and rank.
+Ranks are in percent of the number of labels. Writes full_labels_<data>.json and .md after each method and rank.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import common
-from common import FIGURES, METHODS, MultiLabel
+from common import FIGURES, METHODS, RESULTS, MultiLabel
 from published import FULL
 
 RANKS = {"bibtex": (20, 40, 60, 80, 100), "delicious": (20, 40)}
@@ -40,17 +40,17 @@ def report(data: str, rows: list[dict[str, Any]]) -> str:
     head = ("method", "k/L", "top-1", "top-3", "top-5", "Hamming", "AUC", "CPU s", "chosen")
     return (
         f"# Full labels, {data}\n\nOurs (published). Made by `full_labels.py`; how parameters are chosen and what "
-        "differs from the paper is in the README. CPU seconds of the last fit and of scoring,\n"
-        "one thread.\n\n"
+        "differs from the paper is in the README. CPU seconds of the last fit and of scoring, one thread. "
+        f"{common.MARKED}\n\n"
     ) + common.table(head, cells)
 
 
 def main() -> None:
     parser = common.arguments(__doc__, RANKS, DEFAULTS)
     parser.add_argument("--ranks", nargs="+", type=int, help="in percent of the number of labels")
-    options = parser.parse_args()
+    options = common.parse(parser, RESULTS, ranks=[40])
     name = f"full_labels_{options.data}"
-    rows = common.stored_rows(name)
+    rows = common.stored_rows(options.results, name, needed=options.report)
     if not options.report:
         data = MultiLabel.load(options.data)
         for method in options.methods:
@@ -59,9 +59,9 @@ def main() -> None:
                 rank = max(1, round(percent / 100 * data.Y.shape[1]))
                 row = {**common.measure(method, data, rank), "percent": percent}
                 rows = common.with_row(rows, KEYS, row)
-                common.write(name, rows, report(options.data, rows))
+                common.write(options.results, name, rows, report(options.data, rows))
                 print(method, percent, common.described(row), row["test"], flush=True)
-    common.write(name, rows, report(options.data, rows))
+    common.write(options.results, name, rows, report(options.data, rows))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python experiments/leml/missing_labels.py [--data bibtex] [--methods LEML-SQ …] [--ratios 5 10 20 40] [--ranks 40]
 
-Ranks and ratios are in percent. Writes results/missing_labels_<data>.json and .md after each method, ratio and draw.
+Ranks and ratios are in percent. Writes missing_labels_<data>.json and .md after each method, ratio and draw.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import common
 import numpy as np
-from common import FIGURES, METHODS, MultiLabel
+from common import FIGURES, METHODS, RESULTS, MultiLabel
 from full_labels import as_printed
 from published import MISSING
 
@@ -45,7 +45,7 @@ def report(data: str, rows: list[dict[str, Any]]) -> str:
     return (
         f"# Missing labels, {data}\n\nOurs (published), means over draws of the known entries; ± is half the range "
         "over draws. Made by `missing_labels.py`; how parameters are chosen and what differs from the paper is in the "
-        "README.\n\n"
+        f"README. {common.MARKED}\n\n"
     ) + common.table(head, cells)
 
 
@@ -54,9 +54,9 @@ def main() -> None:
     parser.add_argument("--ratios", nargs="+", type=int, default=[20, 40, 10, 5], help="known labels in percent")
     parser.add_argument("--ranks", nargs="+", type=int, default=[40], help="in percent of the number of labels")
     parser.add_argument("--draws", type=int, default=3)
-    options = parser.parse_args()
+    options = common.parse(parser, RESULTS, ratios=[50], draws=2)
     name = f"missing_labels_{options.data}"
-    rows = common.stored_rows(name)
+    rows = common.stored_rows(options.results, name, needed=options.report)
     if not options.report:
         full = MultiLabel.load(options.data)
         for method in options.methods:
@@ -66,9 +66,9 @@ def main() -> None:
                     for seed in range(options.draws):
                         row = common.measure(method, full.observed(ratio / 100, seed), rank, seed)
                         rows = common.with_row(rows, KEYS, {**row, "percent": percent, "ratio": ratio})
-                        common.write(name, rows, report(options.data, rows))
+                        common.write(options.results, name, rows, report(options.data, rows))
                         print(method, ratio, percent, seed, common.described(row), row["test"], flush=True)
-    common.write(name, rows, report(options.data, rows))
+    common.write(options.results, name, rows, report(options.data, rows))
 
 
 if __name__ == "__main__":

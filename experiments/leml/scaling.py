@@ -3,7 +3,7 @@
     python experiments/leml/scaling.py [--data delicious] [--rank 100] [--rounds 10]
 
 Full labels with the squared loss (Algorithm 2) and a fifth of the labels known with the logistic loss (Algorithm 1).
-Wall-clock seconds, the least of several rounds in which the thread counts take turns. Writes results/scaling.json, .md.
+Wall-clock seconds, the least of several rounds in which the thread counts take turns. Writes scaling.json, .md.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from typing import Any
 
 import common
 import numpy as np
-from common import MultiLabel
+from common import RESULTS, MultiLabel
 
 from everypair.data.labels import Labels
 from everypair.models.multilabel.problem import LabelProblem, Terms
 from everypair.parallel import single_threaded_blas
+from everypair.problem.layout import Layout
 from everypair.problem.losses import get_loss
 from everypair.problem.objective import LEFT
 from everypair.solvers.choose import solver_maker
@@ -47,11 +48,11 @@ def settings(data: MultiLabel) -> dict[str, tuple[LabelProblem, Terms]]:
 
 def steps(problem: LabelProblem, terms: Terms, rank: int, threads: int) -> dict[str, Callable[[], Any]]:
     """What is timed, for parameters away from the start."""
-    objective = problem.objective(terms, 1.0, rank, np.dtype("float32"), threads)
-    state = random_start(objective, rank, np.random.default_rng(0))
+    objective = problem.objective(terms, 1.0, np.dtype("float32"), threads)
+    state = random_start(objective, Layout(rank), np.random.default_rng(0))
     right = state.right
     left = np.random.default_rng(1).standard_normal(state.parameters(LEFT).shape).astype(np.float32) / rank
-    solver = solver_maker("tron", rank, 1, 0, threads)(objective)
+    solver = solver_maker("tron", rank, 1, 0)(objective)
     return {
         "gradient in W": lambda: objective.gradient(LEFT, left, right),
         "Hessian·vector in W": lambda: objective.hessian_vector(LEFT, left, left, right),
@@ -71,7 +72,7 @@ def main() -> None:
     parser.add_argument("--data", default="delicious")
     parser.add_argument("--rank", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=10)
-    options = parser.parse_args()
+    options = common.parse(parser, RESULTS, rank=4, rounds=2)
     rows = []
     for setting, (problem, terms) in settings(MultiLabel.load(options.data)).items():
         work = {threads: steps(problem, terms, options.rank, threads) for threads in THREADS}
@@ -82,7 +83,7 @@ def main() -> None:
             seconds = np.min(rounds, axis=0).tolist()
             rows.append({"data": options.data, "rank": options.rank, "setting": setting, "work": name,
                          "seconds": seconds, "rounds": options.rounds, "load": os.getloadavg()[0]})  # fmt: skip
-            common.write("scaling", rows, report(rows))
+            common.write(options.results, "scaling", rows, report(rows))
             print(rows[-1], flush=True)
 
 

@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import edges
 from datasets import split
+from smoke import parse
 
 from everypair.evaluate import ranking_metrics
 
 RESULTS = Path(__file__).parent / "results"
 COLUMNS = ("ndcg@1", "ndcg@10", "nhlu", "map", "auc")
+AVERAGES = {"test": "users with a test positive", "all": "all users, 0 without a test positive"}
 
-__all__ = ["COLUMNS", "RESULTS", "markdown", "measure", "published", "split", "write"]
+__all__ = ["COLUMNS", "RESULTS", "markdown", "measure", "parse", "published", "split", "stored_rows", "write"]
 
-# NegSel, Tables 4 and 6, ml1m: their averages run over all users, ours over users with a test positive
+# NegSel, Tables 4 and 6, ml1m. They are said to be averages over all users; see README.md on why that cannot be
 PUBLISHED = {
     "ml1m": {
         "Subsampled": (14.45, 14.79, 15.62, 11.14, 93.694),
@@ -44,23 +47,31 @@ def published(data: str, row: str) -> tuple[float, ...] | None:
     return PUBLISHED.get(data, {}).get(row)
 
 
-def markdown(title: str, note: str, rows: list[dict[str, Any]]) -> str:
-    """A Markdown table: our figures in both averages beside the published ones."""
-    lines = [f"# {title}", "", note, "", "| method | average | " + " | ".join(COLUMNS) + " | parameters |"]
-    lines.append("|" + "---|" * (len(COLUMNS) + 3))
+def markdown(title: str, note: str, data: str, rows: list[dict[str, Any]]) -> str:
+    """A Markdown table: our figures in both averages beside the published ones, parameters at grid ends marked."""
+    lines = [f"# {title}", "", f"{note} {edges.LEGEND}", ""]
+    lines += ["| method | average | " + " | ".join(COLUMNS) + " | parameters |", "|" + "---|" * (len(COLUMNS) + 3)]
     for row in rows:
-        for average, label in (("test", "users with a test positive"), ("all", "all users, as the paper")):
+        where = edges.marked(row["point"], (entry["point"] for entry in row["tried"]))
+        for average, label in AVERAGES.items():
             figures = " | ".join(f"{row[average][name]:.2f}" for name in COLUMNS)
-            lines.append(f"| {row['method']} | {label} | {figures} | {row.get('parameters', '')} |")
-        if row.get("published"):
-            figures = " | ".join(f"{value:.2f}" for value in row["published"])
-            lines.append(f"| {row['method']}, published | all users | {figures} | |")
+            lines.append(f"| {row['method']} | {label} | {figures} | {where} |")
+        paper = published(data, row["method"])
+        if paper:
+            lines.append(f"| {row['method']}, published | see README | {' | '.join(f'{one:.2f}' for one in paper)} | |")
     return "\n".join(lines) + "\n"
 
 
-def write(name: str, record: Any, text: str) -> None:
-    """Write results/<name>.json and .md, and show the table."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1))
-    (RESULTS / f"{name}.md").write_text(text)
+def stored_rows(folder: Path, name: str, needed: bool = False) -> list[dict[str, Any]]:
+    """The rows of an earlier run; none, or the end with a sentence if they are ``needed``, where there was none."""
+    path = folder / f"{name}.json"
+    if needed and not path.exists():
+        sys.exit(f"{path} does not exist: run the script without --report first.")
+    return json.loads(path.read_text())["rows"] if path.exists() else []
+
+
+def write(folder: Path, name: str, record: Any, text: str) -> None:
+    """Write <name>.json and .md into the folder, and show the table."""
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=1))
+    (folder / f"{name}.md").write_text(text)
     print(text)

@@ -17,26 +17,31 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import edges
 from datasets import read, sparse
+from smoke import parse
 
 from everypair import OneClassMF, SubsampledMF
 from everypair.features.scaling import prepare_features
-from everypair.metrics.multilabel import multilabel_metrics
+from everypair.metrics import multilabel_metrics
 
 RESULTS = Path(__file__).parent / "results"
 KS = (1, 2, 3, 4, 5)
 COLUMNS = tuple(f"{name}@{k}" for name in ("precision", "ndcg") for k in KS)
 CHOSEN_BY = ("precision@5", "ndcg@5")  # validation figures by which parameters and sweeps are chosen
 SWEEPS = 15
+MARKED = f"{edges.LEGEND} Of sweeps only the {SWEEPS}th is an end."
+__all__ = ["COLUMNS", "RESULTS", "MultiLabel", "parse"]
 
 
 def arguments(doc: str | None, data: Iterable[str]) -> argparse.ArgumentParser:
     """The options every table has."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", choices=tuple(data), default=next(iter(data)))
-    parser.add_argument("--grid", choices=("quick", "paper"), default="quick")
+    parser.add_argument("--grid", choices=("quick", "paper", "smoke"), default="quick")
     parser.add_argument("--quick", dest="grid", action="store_const", const="quick", help="the same as --grid quick")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--report", action="store_true", help="only write the table again, from the JSON")
     return parser
 
 
@@ -137,9 +142,20 @@ def powers(*exponents: float) -> tuple[float, ...]:
     return tuple(2.0**exponent for exponent in exponents)
 
 
-def described(point: Point) -> str:
-    """A point of a grid in a table's cell, powers of two as such."""
-    return ", ".join(f"{name} {_power(value)}" for name, value in point.items())
+def described(
+    point: Point, tried: Iterable[dict[str, Any]], sizes: Callable[[Point], Point] = lambda point: point
+) -> str:
+    """A point of a grid in a table's cell, powers of two as such, values at an end of those tried marked.
+
+    ``sizes`` gives a point whose values are numbers, where they are not.
+    """
+    ends = edges.at_ends(sizes(point), (sizes(entry["point"]) for entry in tried))
+    return ", ".join(f"{name} {_power(value)}{edges.MARK if name in ends else ''}" for name, value in point.items())
+
+
+def swept(sweeps: int) -> str:
+    """A number of sweeps, marked where more were not tried."""
+    return f"{sweeps}{edges.MARK if sweeps == SWEEPS else ''}"
 
 
 def _power(value: Any) -> str:
@@ -158,16 +174,21 @@ def table(head: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def replace_row(name: str, keys: tuple[str, ...], row: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of results/<name>.json with ``row`` instead of that with the same keys: what is not run now is kept."""
-    path = RESULTS / f"{name}.json"
-    rows = json.loads(path.read_text())["rows"] if path.exists() else []
-    return [old for old in rows if any(old[key] != row[key] for key in keys)] + [row]
+def stored_rows(folder: Path, name: str, needed: bool = False) -> list[dict[str, Any]]:
+    """The rows of an earlier run; none, or the end with a sentence if they are ``needed``, where there was none."""
+    path = folder / f"{name}.json"
+    if needed and not path.exists():
+        sys.exit(f"{path} does not exist: run the script without --report first.")
+    return json.loads(path.read_text())["rows"] if path.exists() else []
 
 
-def write(name: str, record: Any, text: str) -> None:
-    """Write results/<name>.json and .md, and show the table."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1))
-    (RESULTS / f"{name}.md").write_text(text)
+def replace_row(folder: Path, name: str, keys: tuple[str, ...], row: dict[str, Any]) -> list[dict[str, Any]]:
+    """The stored rows with ``row`` instead of that with the same keys: what is not run now is kept."""
+    return [old for old in stored_rows(folder, name) if any(old[key] != row[key] for key in keys)] + [row]
+
+
+def write(folder: Path, name: str, record: Any, text: str) -> None:
+    """Write <name>.json and .md into the folder, and show the table."""
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=1))
+    (folder / f"{name}.md").write_text(text)
     print(text, flush=True)

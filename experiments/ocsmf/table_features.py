@@ -23,17 +23,16 @@ from datasets import read, sparse, split
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from everypair import OneClassMF
-from everypair.data import Pairs, load_debian
+from everypair.data import load_debian
 from everypair.evaluate import ranking_metrics
-from everypair.models.recommend.defaults import auto_reg
-from everypair.problem import get_loss
 
 DATA = ("citeulike_p1", "citeulike_p10", "debian")
 RANK = 64
 SIDES = ("left", "right")
 STRONGER = 8  # times the default ridge of own vectors
-FEATURE_REGS: dict[str, tuple[float | str, ...]] = {"quick": ("auto", 1.0), "paper": ("auto", 0.1, 0.3, 1.0, 3.0, 10.0)}
-GRAPH_REGS = {"quick": (0.1, 1.0), "paper": (0.01, 0.1, 1.0, 10.0)}
+FEATURE_REGS: dict[str, tuple[float | str, ...]] = {"quick": ("auto", 1.0), "paper": ("auto", 0.1, 0.3, 1.0, 3.0, 10.0),
+                                                     "smoke": ("auto",)}  # fmt: skip
+GRAPH_REGS = {"quick": (0.1, 1.0), "paper": (0.01, 0.1, 1.0, 10.0), "smoke": (0.1,)}
 
 
 @dataclass(frozen=True)
@@ -85,11 +84,11 @@ def variants(known: Known, grid: str) -> list[dict[str, Any]]:
 def run(known: Known, variant: dict[str, Any], options: Any) -> dict[str, Any]:
     """Fit one variant and measure it."""
     place, multiple = SIDES.index(known.side), variant["own"]
-    own, reg = [True, True], [auto_reg("auto", Pairs.from_matrix(known.train), get_loss("logistic"))] * 2
+    own, reg = [True, True], list(OneClassMF(options.rank, max_iter=1).fit(known.train).reg_)  # the default ridges
     own[place], reg[place] = multiple > 0, reg[place] * (multiple or 1)
     graph_reg = variant["graph_reg"]
     model = OneClassMF(
-        rank=RANK, reg=tuple(reg), own_vectors=tuple(own), feature_reg=variant["feature_reg"] or "auto",
+        rank=options.rank, reg=tuple(reg), own_vectors=tuple(own), feature_reg=variant["feature_reg"] or "auto",
         graph_reg=graph_reg or 0.0, max_iter=options.sweeps, tol=0, random_state=0, n_threads=options.threads,
     )  # fmt: skip
     given: dict[str, Any] = {}
@@ -109,7 +108,7 @@ def run(known: Known, variant: dict[str, Any], options: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def report(name: str, rows: list[dict[str, Any]]) -> str:
+def report(name: str, rank: int, rows: list[dict[str, Any]]) -> str:
     columns = list(rows[0]["test"])
     head = ("features", "own vectors", "graph", *columns, "feature_reg", "graph_reg", "sweeps", "CPU s")
     cells = []
@@ -122,7 +121,7 @@ def report(name: str, rows: list[dict[str, Any]]) -> str:
         graph = "citations" if weight else ""
         cells.append((label, own, graph, *figures, ridge, weight, row["sweeps"], row["cpu_seconds"]))
     note = (
-        f"Percent, over users with a test positive; LR-wSQ, rank {RANK}, default negative weight; own vectors with "
+        f"Percent, over users with a test positive; LR-wSQ, rank {rank}, default negative weight; own vectors with "
         "the default ridge or a multiple of it. Words and tags are tf-idf with rows of unit length.\n"
     )
     return f"# Features on {name}\n\n{note}\n" + common.table(head, cells)
@@ -131,12 +130,18 @@ def report(name: str, rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = common.arguments(__doc__, DATA)
     parser.add_argument("--sweeps", type=int, default=4)
-    options = parser.parse_args()
+    parser.add_argument("--rank", type=int, default=RANK)
+    options = common.parse(parser, common.RESULTS, grid="smoke", rank=4, sweeps=2)
+    name = f"table_features_{options.data}"
+    if options.report:
+        rows = common.stored_rows(options.results, name, needed=True)
+        common.write(options.results, name, {"rows": rows}, report(options.data, options.rank, rows))
+        return
     known, rows = Known.load(options.data), []
     for variant in variants(known, options.grid):
         rows.append(run(known, variant, options))
         print(variant, rows[-1]["test"], f"{rows[-1]['cpu_seconds']:.1f} s", flush=True)
-        common.write(f"table_features_{options.data}", {"rows": rows}, report(options.data, rows))
+        common.write(options.results, name, {"rows": rows}, report(options.data, options.rank, rows))
 
 
 if __name__ == "__main__":

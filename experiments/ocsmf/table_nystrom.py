@@ -2,7 +2,7 @@
 
     python experiments/ocsmf/table_nystrom.py [--data delicious] [--quick | --grid paper] [--variants raw scaled]
 
-ρ and λ are those chosen without Nyström features (results/table_multilabel_<data>.json, run that first), as in the
+ρ and λ are those chosen without Nyström features (table_multilabel_<data>.json, run that first), as in the
 paper; D, γ and the number of sweeps are those of the highest precision@5 on a held-out fifth of the training rows. The
 paper's γ, a multiple of 1/σ² with σ² the variance of all feature values, makes nearly the identity of the kernel
 matrix, because the squared distance of two rows is near 2dσ²; multiples of 1/(dσ²) are tried besides.
@@ -11,9 +11,9 @@ matrix, because the squared distance of two rows is near 2dσ²; multiples of 1/
 from __future__ import annotations
 
 import itertools
-import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import common
@@ -26,6 +26,7 @@ RULE = "precision@5"
 GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "paper": {"landmarks": (500, 1000), "gammas": (0.5, 1, 2), "shares": (0.5, 1, 2, 5)},
     "quick": {"landmarks": (500, 1000), "gammas": (1,), "shares": (1, 2, 5)},
+    "smoke": {"landmarks": (5, 10), "gammas": (1,), "shares": (1, 2)},
 }
 PUBLISHED = {
     "bibtex": (54, 63.26, 48.33, 39.91, 33.80, 29.55, 63.26, 59.53, 59.97, 61.21, 62.81),
@@ -33,14 +34,15 @@ PUBLISHED = {
 }
 
 
-def without(data: str, variant: str) -> dict[str, Any]:
-    """LR-wSQ without Nyström features: chosen point and test figures."""
-    path = RESULTS / f"table_multilabel_{data}.json"
-    rows = json.loads(path.read_text())["rows"] if path.exists() else []
-    for row in rows:
+def without(folder: Path, data: str, variant: str) -> dict[str, Any]:
+    """LR-wSQ without Nyström features: chosen point, what was tried and test figures."""
+    for row in common.stored_rows(folder, f"table_multilabel_{data}"):
         if (row["formulation"], row["variant"]) == ("LR-wSQ", variant):
-            return {"rank": row["rank"], **row[RULE]}
-    sys.exit(f"Run table_multilabel.py --data {data} --formulations LR-wSQ --variants {variant} first.")
+            return {"rank": row["rank"], **row[RULE], "tried": [{"point": entry["point"]} for entry in row["tried"]]}
+    sys.exit(
+        f"Run table_multilabel.py --data {data} --formulations LR-wSQ --variants {variant} with the same --results "
+        "before this."
+    )
 
 
 def extended(data: MultiLabel, scaled: bool, landmarks: int, gamma: float) -> tuple[MultiLabel, float]:
@@ -57,7 +59,7 @@ def extended(data: MultiLabel, scaled: bool, landmarks: int, gamma: float) -> tu
 
 def run(variant: str, data: MultiLabel, options: Any) -> dict[str, Any]:
     """Choose D, γ and sweeps, fit on all training rows, measure the test rows."""
-    base, scaled = without(options.data, variant), variant == "scaled"
+    base, scaled = without(options.results, options.data, variant), variant == "scaled"
     rest = {
         **base["point"], "rank": base["rank"], "n_threads": options.threads, "own_vectors": (False, True),
         "normalize": (False, False), "fit_intercept": (scaled, False),
@@ -72,7 +74,7 @@ def run(variant: str, data: MultiLabel, options: Any) -> dict[str, Any]:
         part.fit(make_model("LR-wSQ", max_iter=SWEEPS, **rest), observe)
 
     points = [{"D": count, "γ": name} for count, (name, _) in itertools.product(grid["landmarks"], gammas)]
-    tried = common.search(points, fit, 2 if options.grid == "quick" else None, f"Nyström {variant}")
+    tried = common.search(points, fit, None if options.grid == "paper" else 2, f"Nyström {variant}")
     row = {"variant": variant, "without": base, "tried": tried}
     for rule, among in (
         ("paper", [f"{gamma:g}/σ²" for gamma in grid["gammas"]]),
@@ -88,19 +90,30 @@ def run(variant: str, data: MultiLabel, options: Any) -> dict[str, Any]:
     return row
 
 
+def sizes(point: dict[str, Any]) -> dict[str, Any]:
+    """The point with γ as a number that orders as γ does: 1/σ² is far above 1/(dσ²)."""
+    if "γ" not in point:
+        return point
+    multiple, unit = point["γ"].split("/")
+    return {**point, "γ": float(multiple) * (1.0 if "d" in unit else 1e6)}
+
+
 def report(name: str, rows: list[dict[str, Any]]) -> str:
     head = ("method", "features", "CPU s", *(f"p@{k}" for k in KS), *(f"n@{k}" for k in KS), "sweeps", "chosen")
     cells: list[tuple[Any, ...]] = []
     note = (
         "Percent. ρ and λ as chosen without Nyström features; D, γ and sweeps by precision@5 on a fifth of the "
         "training rows; σ² is the variance of all feature values, d their number. The split is the file's, "
-        "not the paper's.\n"
+        f"not the paper's. {common.MARKED}\n"
     )
     for row in rows:
         for rule, label in (("without", "LR-wSQ"), ("paper", "LR-wSQ-Nys, γ of the paper"), ("all", "LR-wSQ-Nys")):
             one = row[rule]
             figures = (float(one["test"][column]) for column in COLUMNS)
-            where = (one["sweeps"], common.described(one["point"]))
+            tried = one["tried"] if rule == "without" else row["tried"]
+            if rule == "paper":
+                tried = [entry for entry in tried if "d" not in entry["point"]["γ"]]
+            where = (common.swept(one["sweeps"]), common.described(one["point"], tried, sizes))
             cells.append((label, row["variant"], one["cpu_seconds"], *figures, *where))
         gain = row["all"]["test"][RULE] - row["without"]["test"][RULE]
         note += f"\n{row['variant']}: Nyström features change {RULE} by {gain:+.2f}."
@@ -112,11 +125,16 @@ def report(name: str, rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     parser = common.arguments(__doc__, PUBLISHED)
     parser.add_argument("--variants", nargs="+", choices=("raw", "scaled"), default=["raw", "scaled"])
-    options = parser.parse_args()
-    data, name = MultiLabel.load(options.data), f"table_nystrom_{options.data}"
+    options = common.parse(parser, RESULTS, grid="smoke")
+    name = f"table_nystrom_{options.data}"
+    if options.report:
+        rows = common.stored_rows(options.results, name, needed=True)
+        common.write(options.results, name, {"rows": rows}, report(options.data, rows))
+        return
+    data = MultiLabel.load(options.data)
     for variant in options.variants:
-        rows = common.replace_row(name, ("variant",), run(variant, data, options))
-        common.write(name, {"rows": rows}, report(options.data, rows))
+        rows = common.replace_row(options.results, name, ("variant",), run(variant, data, options))
+        common.write(options.results, name, {"rows": rows}, report(options.data, rows))
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def test_the_kit_notices_a_model_whose_answers_drift():
         def fit(self, interactions):
             Drifting.fits += 1
             super().fit(interactions)
-            self.right_factors_ += Drifting.fits
+            self.state_ = replace(self.state_, right_factors=self.right_factors_ + Drifting.fits)
             return self
 
     kit = RecommenderContract()

@@ -98,7 +98,8 @@ class MultiLabelMF(MultiLabelClassifier):
     fit_intercept, normalize : scale rows of X to length 1, then append a constant 1, penalised like any feature.
     kernel, n_landmarks, gamma : ``"rbf"``, ``"linear"`` or a function: learn from kernel features over so many
         landmarks instead of X, exactly where X has no more distinct rows than that; ``gamma`` in units of 1/σ² and
-        ``"auto"`` for 1/d, see :class:`~everypair.features.NystromFeatures`.
+        ``"auto"`` for 1/d, see :class:`~everypair.features.NystromFeatures`. With kernel values k(x) and coefficients A
+        the ridge is ½ λ tr(AᵀKA); LEML's kernel extension has ½ λ ‖A‖².
     solver : ``"auto"`` and ``"tron"`` alternate trust-region Newton steps on W and H; ``"newton-linesearch"`` and
         ``"gradient"`` are there to be compared; ``"svd"`` is the closed form of the squared loss with every label known
         and no ridge (``reg=0``, or ``"auto"``, which is 0 there).

@@ -30,11 +30,12 @@ FOLD_IN_PASSES, FOLD_IN_LEAST = 50, 1000  # steps per positive of a new user, an
 
 
 class BPR(FactorModel):
-    """Rank positives above unknown items: Σ_i Σ_{j∈Ω_i⁺, l∉Ω_i⁺} log(1 + e^{−(s_ij − s_il)}) + ridge, s = w·h + b̄_j.
+    """Rank positives above unknown items: Σ_i 1/|Ω̄_i| Σ_{j∈Ω_i⁺, l∈Ω̄_i} c_ij [log(1 + e^{−(s_ij − s_il)}) + ridge].
 
-    Bayesian personalised ranking: the all-pairs AUC loss, by stochastic gradient over sampled triples (user, positive,
-    negative). It exists to be compared with :class:`~everypair.OneClassMF`. A positive is drawn in proportion to its
-    weight, its negative uniformly among the items that are not positives of the user, observed dislikes included.
+    Bayesian personalised ranking with s_ij = w_i·h_j + b̄_j: the all-pairs AUC loss, by stochastic gradient over sampled
+    triples (user, positive, negative). It exists to be compared with :class:`~everypair.OneClassMF`. A positive is
+    drawn in proportion to its weight c, its negative uniformly among the items Ω̄_i that are not positives of the user,
+    observed dislikes included. So triples weigh by user, 1/|Ω̄_i| each; in NegSel's (B.4) all weigh the same.
     Training is sequential: the same seed gives the same bits.
 
     Parameters

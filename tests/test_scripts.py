@@ -1,0 +1,291 @@
+"""Scripts of experiments/ and benchmarks/: each runs in seconds on tiny data; stored tables agree with their JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import runpy
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+ROOT = Path(__file__).parents[1]
+EXPERIMENTS, BENCHMARKS = ROOT / "experiments", ROOT / "benchmarks"
+SCRIPTS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for folder in (EXPERIMENTS, BENCHMARKS)
+    for path in folder.rglob("*.py")
+    if 'if __name__ == "__main__":' in path.read_text()
+)
+# script → the runs of its smoke test; results of one run are there for the next
+RUNS: dict[str, list[list[str]]] = {
+    "benchmarks/labels.py": [["missing"], ["wiki"]],
+    "benchmarks/multilabel.py": [["peers"], ["cg"], ["cost"]],
+    "benchmarks/scaling.py": [[]],
+    "benchmarks/sweep.py": [[]],
+    "benchmarks/top_k.py": [[]],
+    "experiments/defaults/report.py": [[]],
+    "experiments/defaults/study.py": [[]],
+    "experiments/defaults/validated.py": [[]],
+    "experiments/leml/defaults.py": [[]],
+    "experiments/leml/full_labels.py": [[]],
+    "experiments/leml/missing_labels.py": [[]],
+    "experiments/leml/scaling.py": [[]],
+    "experiments/negsel/figure1.py": [[]],
+    "experiments/negsel/figures23.py": [[]],
+    "experiments/negsel/table4.py": [[]],
+    "experiments/negsel/table6.py": [[]],
+    "experiments/ocsmf/table_features.py": [["--data", "citeulike_p1"]],
+    "experiments/ocsmf/table_graph.py": [
+        ["--formulations", "SQ-wSQ"],
+        ["--formulations", "SQ-wSQ", "--ridge-power", "1"],
+    ],
+    "experiments/ocsmf/table_graph_pooled.py": [[]],
+    "experiments/ocsmf/table_multilabel.py": [
+        ["--variants", "raw"],
+        ["--data", "delicious", "--formulations", "LR-wSQ"],
+    ],
+    "experiments/ocsmf/table_nystrom.py": [["--data", "delicious"]],
+}
+# script → what must have been run before, into the same folder
+BEFORE = {
+    "experiments/defaults/report.py": ["experiments/defaults/study.py", "experiments/defaults/validated.py"],
+    "experiments/ocsmf/table_graph_pooled.py": ["experiments/ocsmf/table_graph.py"],
+    "experiments/ocsmf/table_nystrom.py": ["experiments/ocsmf/table_multilabel.py"],
+}
+POOLED = "experiments/ocsmf/table_graph_pooled.py"  # has a test of its own
+CHAINED = {first for others in BEFORE.values() for first in others}  # run by the tests of those that need them
+STORED = [
+    (script, path)
+    for script in SCRIPTS
+    for path in sorted((ROOT / script).parent.glob(f"results/{Path(script).stem}_*.md"))
+    if not (Path(script).stem == "table_graph" and "pooled" in path.name)
+] + [("experiments/leml/defaults.py", EXPERIMENTS / "leml/results/defaults.md")]
+
+
+def snapshot() -> dict[str, tuple[int, int]]:
+    """Size and time of change of everything that lies beside the scripts."""
+    paths = (path for path in EXPERIMENTS.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return {str(path): (path.stat().st_size, path.stat().st_mtime_ns) for path in paths}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def peers():
+    """Import other libraries here: they warn about their own dependencies."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in ("implicit.als", "irspack.recommenders.ials"):
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+
+
+@pytest.fixture
+def execute(monkeypatch):
+    """Run a script as ``python script.py …`` does, in this process; stored results must stay as they are."""
+    modules, before = set(sys.modules), snapshot()
+    monkeypatch.delenv("EVERYPAIR_DATA", raising=False)
+
+    def forget():  # scripts of different folders have modules of the same name
+        for name in set(sys.modules) - modules:
+            found = getattr(sys.modules[name], "__file__", None)
+            if found and Path(found).is_relative_to(ROOT) and not Path(found).is_relative_to(ROOT / "src"):
+                del sys.modules[name]
+
+    def run(script, *arguments, name="__main__"):
+        path = ROOT / script
+        forget()
+        with monkeypatch.context() as patch, threadpool_limits(1, "blas"):
+            patch.setattr(sys, "argv", [str(path), *map(str, arguments)])
+            patch.setattr(sys, "path", [str(path.parent), *sys.path])
+            return runpy.run_path(str(path), run_name=name)
+
+    yield run
+    forget()
+    assert snapshot() == before
+
+
+def smoke(execute, script, folder):
+    """All smoke runs of a script, after those it needs."""
+    for first in BEFORE.get(script, ()):
+        smoke(execute, first, folder)
+    writes = script.startswith("experiments")
+    for arguments in RUNS[script]:
+        execute(script, *arguments, "--smoke", *(("--results", folder) if writes else ()))
+
+
+def rows_of(folder, name):
+    return json.loads((folder / f"{name}.json").read_text())["rows"]
+
+
+def test_every_script_has_a_smoke_run():
+    assert list(RUNS) == SCRIPTS
+
+
+@pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in (*CHAINED, POOLED)])
+def test_smoke(script, execute, tmp_path, capsys):
+    smoke(execute, script, tmp_path)
+    assert capsys.readouterr().out
+    tables = [path for path in tmp_path.glob("*.md") if path.name != "README.md"]
+    assert tables or script.startswith(("benchmarks", "experiments/defaults"))
+    for path in tables:
+        assert "nan" not in path.read_text()
+        assert path.with_suffix(".json").exists() or path.name == "defaults.md"
+    CHECKS.get(script, lambda folder: None)(tmp_path)
+
+
+def check_table4(folder):
+    rows = rows_of(folder, "table4_ml1m")
+    assert [row["method"] for row in rows] == ["Full", "Full, logistic", "Subsampled", "Ensemble", "BPR"]
+    for row in rows:
+        best = max(row["tried"], key=lambda entry: entry["ndcg@10"])
+        assert row["point"] == best["point"]
+        assert 0 < row["all"]["auc"] < row["test"]["auc"] < 100  # some users have no test positive
+    assert "† " in (folder / "table4_ml1m.md").read_text()
+
+
+def check_figure1(folder):
+    traces = json.loads((folder / "figure1_ml1m.json").read_text())["traces"]
+    assert {name: len(points) for name, points in traces["Subsampled"].items()} == {
+        "newton": 5, "block": 5, "als": 5, "cd": 5, "sg-reform": 50,
+    }  # fmt: skip
+    for points in (points for part in traces.values() for points in part.values()):
+        assert points[-1][1] < points[0][1]
+    exact = [traces["Full"][name][-1][1] for name in ("block", "als")]  # rank 4: one block, so the same steps
+    assert exact[0] == pytest.approx(exact[1], rel=1e-4)
+
+
+def check_defaults(folder):
+    record = json.loads((folder / "validated_logistic_ml100k.json").read_text())
+    best = max(record["points"], key=lambda point: point["ndcg@10"])
+    assert record["chosen"] == {name: best[name] for name in ("multiple", "exponent", "reg")}
+    page = (folder / "README.md").read_text()
+    assert f"| {100 * record['test']:.2f} |" in page
+    assert "| 12 |" in page  # points of study.py
+
+
+def check_nystrom(folder):
+    rows = rows_of(folder, "table_nystrom_delicious")
+    assert [row["variant"] for row in rows] == ["raw", "scaled"]
+    assert all(row["paper"]["point"]["γ"] == "1/σ²" for row in rows)
+
+
+def check_features(folder):
+    rows = rows_of(folder, "table_features_citeulike_p1")
+    assert {tuple(row["features"]) for row in rows} == {(), ("words",), ("words", "tags")}
+    assert {row["graph_reg"] for row in rows} == {None, 0.1}
+
+
+def check_leml(folder):
+    methods = {row["method"] for row in rows_of(folder, "full_labels_bibtex")}
+    assert {"LEML-SQ", "LEML-LR", "LEML-SH", "BCS", "CPLST", "WSABIE", "BR-SQ"} < methods
+
+
+CHECKS = {
+    "experiments/defaults/report.py": check_defaults,
+    "experiments/leml/full_labels.py": check_leml,
+    "experiments/negsel/figure1.py": check_figure1,
+    "experiments/negsel/table4.py": check_table4,
+    "experiments/ocsmf/table_features.py": check_features,
+    "experiments/ocsmf/table_nystrom.py": check_nystrom,
+}
+
+
+def test_pooled_choice_keeps_the_ridge_power(execute, tmp_path):
+    smoke(execute, POOLED, tmp_path)
+    rows = [row for row in rows_of(tmp_path, "table_graph_pooled_ml100k") if not row["graph"]]
+    assert [row["power"] for row in rows] == [0, 1]
+    tools = execute(POOLED, name="tools")
+    sys.modules["datasets"].generate()
+    train, test = tools["split_entries"](tools["positives"]("ml100k"), 0.1, random_state=0)
+
+    def figures(row, power):
+        options = {"max_iter": row["sweeps"], "rank": 4, "n_threads": 1, "reg_exponent": power}
+        return tools["measured"](tools["fitted"]("SQ-wSQ", row["point"], train, None, **options), train, test)
+
+    assert rows[1]["test"][0] == figures(rows[1], 1)
+    assert rows[1]["test"][0] != figures(rows[1], 0)
+
+
+def test_figure1_ridge_counts_positives_alone(execute):
+    tools = execute("experiments/negsel/figure1.py", name="tools")
+    sys.modules["datasets"].generate()
+    train, _ = tools["split"]("ml1m")
+    few = tools["subsampled"](train, 0)
+    assert few.nnz == 2 * train.nnz
+    assert few.n_positives == train.nnz
+    assert np.array_equal(few.left_counts, np.diff(train.indptr))
+    left, right = (np.random.default_rng(0).standard_normal((size, 3)).astype(np.float32) for size in train.shape)
+    objective = tools["problems"](train)["Subsampled"][0]
+    stored = few.to_csr().tocoo()
+    errors = (stored.data > 0) - (left @ right.T)[stored.row, stored.col]
+    counts = [np.maximum(np.diff(matrix.indptr), 1) for matrix in (train, train.tocsc())]
+    ridge = sum(0.1 * count @ (side.astype(float) ** 2).sum(axis=1) for count, side in zip(counts, (left, right)))
+    assert objective.value(left, right) == pytest.approx(0.5 * (errors @ errors + ridge), rel=1e-5)
+
+
+@pytest.mark.parametrize(("script", "path"), STORED, ids=lambda value: getattr(value, "name", value))
+def test_stored_table_is_that_of_its_json(script, path, execute, tmp_path):
+    for stored in path.parent.glob("*.json"):
+        (tmp_path / stored.name).write_bytes(stored.read_bytes())
+    stem = Path(script).stem
+    what = [] if path.name == "defaults.md" else ["--data", path.stem.removeprefix(f"{stem}_")]
+    what = ["--size", what[1]] if stem == "figures23" else what
+    execute(script, *what, "--report", "--results", tmp_path)
+    assert (tmp_path / path.name).read_text() == path.read_text()
+
+
+def test_stored_page_of_defaults_is_that_of_its_json(execute):
+    tools = execute("experiments/defaults/report.py", name="tools")
+    assert tools["page"](tools["RESULTS"]) == (EXPERIMENTS / "defaults/README.md").read_text()
+
+
+def test_report_without_results_says_what_to_do(execute, tmp_path):
+    with pytest.raises(SystemExit, match=r"table6_ml1m\.json does not exist: run the script without --report first"):
+        execute("experiments/negsel/table6.py", "--report", "--results", tmp_path)
+
+
+def test_without_data_folder_says_what_to_do(execute, tmp_path):
+    with pytest.raises(SystemExit, match="Set EVERYPAIR_DATA"):
+        execute("experiments/negsel/table6.py", "--results", tmp_path)
+
+
+def test_smoke_results_go_to_a_temporary_folder(execute, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    execute("experiments/negsel/figures23.py", "--smoke", "--size", "20", "--powers", "0")
+    (folder,) = tmp_path.iterdir()
+    assert f"results are in {folder}." in capsys.readouterr().out
+    assert (folder / "figures23_20.md").exists()
+
+
+@pytest.mark.parametrize("script", ["benchmarks/sweep.py", "benchmarks/top_k.py"])
+def test_missing_peers_are_left_out(script, execute, monkeypatch, capsys):
+    find = importlib.util.find_spec
+    absent = ("implicit", "irspack")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name in absent else find(name, *rest))
+    execute(script, "--smoke")
+    assert "implicit is not installed: it is left out" in capsys.readouterr().out
+
+
+def test_marks_at_the_ends(execute):
+    edges = execute("experiments/edges.py", name="tools")
+    tried = [{"reg": reg, "scheme": scheme, "rank": 8} for reg in (0.1, 1, 10) for scheme in ("user", "item")]
+    assert edges["marked"]({"reg": 10, "scheme": "user", "rank": 8}, tried) == "reg 10†, scheme user, rank 8"
+    assert edges["marked"]({"reg": 0.1, "scheme": "user", "rank": 8}, tried) == "reg 0.1†, scheme user, rank 8"
+    assert edges["marked"]({"reg": 1, "scheme": "item", "rank": 8}, tried) == "reg 1, scheme item, rank 8"
+
+
+@pytest.mark.parametrize("name", ["ml100k", "ml1m", "yelp2018", "citeulike_t", "lastfm_hetrec", "filmtrust", "ciaodvd",
+                                  "douban_monti", "flixster_monti", "yahoo_music_monti"])  # fmt: skip
+def test_generated_data_have_positives_everywhere(name, execute):
+    datasets = execute("experiments/datasets.py", name="tools")
+    datasets["generate"]()
+    train, test = datasets["split"](name)
+    assert train.shape == test.shape == (60, 40)
+    assert test.nnz
+    assert (np.diff(train.indptr) > 0).mean() > 0.9
