@@ -94,7 +94,7 @@ def execute(monkeypatch):
     def forget():  # scripts of different folders have modules of the same name
         for name in set(sys.modules) - modules:
             found = getattr(sys.modules[name], "__file__", None)
-            if found and Path(found).is_relative_to(ROOT) and not Path(found).is_relative_to(ROOT / "src"):
+            if found and any(Path(found).is_relative_to(ROOT / folder) for folder in ("benchmarks", "experiments")):
                 del sys.modules[name]
 
     def run(script, *arguments, name="__main__"):
