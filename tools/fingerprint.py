@@ -5,11 +5,15 @@ Run it before and after a change that should not change any result, and compare:
     python tools/fingerprint.py > before.txt
     python tools/fingerprint.py | diff before.txt -
 
+Where a change may round otherwise, compare numbers: ``--save before.npz``, then ``--compare before.npz`` prints the
+largest difference of every configuration, relative to the largest number of its array.
+
 Bits depend on the machine and on the versions of numpy, scipy and numba, so the output is compared, never kept.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import warnings
 from collections.abc import Callable, Iterator
@@ -191,22 +195,51 @@ ARRAYS = ("left_factors_", "right_factors_", "left_feature_weights_", "right_fea
           "feature_weights_", "label_factors_", "coef_", "intercept_", "threshold_", "objective_", "reg_")  # fmt: skip
 
 
+def arrays(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:
+    """Everything that a fitted model is compared by."""
+    for attribute in ARRAYS:
+        value = getattr(model, attribute, None)
+        if value is not None:
+            yield attribute, value
+    for number, entry in enumerate(getattr(model, "history_", ())):
+        numbers = [value for key, value in sorted(entry.items()) if key not in ("seconds", "iteration")]
+        yield f"history {number}", np.array(numbers, np.float64)
+    yield from answers(model, data, name)
+
+
+def difference(now: Any, before: Any) -> float:
+    """Largest difference relative to the largest number before; infinite where shapes differ."""
+    now, before = (np.asarray(value.toarray() if sp.issparse(value) else value, np.float64) for value in (now, before))
+    if now.shape != before.shape:
+        return np.inf
+    return float(np.max(np.abs(now - before), initial=0) / max(np.max(np.abs(before), initial=0), 1e-300))
+
+
 def main() -> None:
-    """Fit everything, print a line per array."""
-    data = Data()
+    """Fit everything, print a line per array, or save them, or compare them with saved ones."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--save")
+    parser.add_argument("--compare")
+    options = parser.parse_args()
+    before = dict(np.load(options.compare)) if options.compare else {}
+    data, saved = Data(), {}
     for name, fit in (*recommenders(data), *classifiers(data)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = fit()
-        for attribute in ARRAYS:
-            value = getattr(model, attribute, None)
-            if value is not None:
-                print(f"{name}: {attribute} {digest(value)}")
-        for entry in getattr(model, "history_", ()):
-            numbers = [value for key, value in sorted(entry.items()) if key not in ("seconds", "iteration")]
-            print(f"{name}: history {digest(np.array(numbers, np.float64))}")
-        for attribute, value in answers(model, data, name):
-            print(f"{name}: {attribute} {digest(value)}")
+        largest = ("", 0.0)
+        for attribute, value in arrays(model, data, name):
+            key = f"{name}: {attribute}"
+            if options.save:
+                saved[key] = value.toarray() if sp.issparse(value) else np.asarray(value)
+            elif options.compare:
+                largest = max(largest, (attribute, difference(value, before[key])), key=lambda pair: pair[1])
+            else:
+                print(f"{key} {digest(value)}")
+        if options.compare:
+            print(f"{largest[1]:.1e} {name}: {largest[0]}")
+    if options.save:
+        np.savez(options.save, **saved)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Threads over fixed chunks: the only place where the library starts threads.
 
 Work is cut into chunks by the data alone, never by the number of threads, and every chunk writes its own
-rows, so one thread and N threads give the same bits. Kernels release the interpreter lock and are called
+rows, so one thread and N threads give the same bits. Where rows are cut into blocks of 2048, chunks stay inside a block
+and sums run over blocks in a fixed tree, so a part of the rows that begins and ends at such borders gives the same bits
+as all of them. Kernels release the interpreter lock and are called
 from plain Python threads that live for one call: that is safe after a fork and from several threads at once,
 and needs no threading layer. BLAS runs single-threaded inside, because the chunks are the parallelism.
 """
@@ -22,6 +24,8 @@ from numpy.typing import NDArray
 
 Chunk = tuple[int, int]
 Result = TypeVar("Result")
+BLOCK_ROWS = 2048  # rows that are summed up together
+CHUNK_WORK = 2**15  # pairs and rows (each as many pairs as it costs) of a chunk, at least
 
 
 def resolve_threads(n_threads: int | None) -> int:
@@ -56,6 +60,44 @@ def balanced_chunks(indptr: NDArray[Any], row_cost: int = 16, pieces: int = 128)
     cuts[0], cuts[-1] = 0, rows
     cuts = np.unique(cuts)
     return [(int(a), int(b)) for a, b in pairwise(cuts)]
+
+
+def block_chunks(indptr: NDArray[Any], row_cost: int = 16) -> list[Chunk]:
+    """Cut every block of 2048 rows into runs of about equal work, at least 2¹⁵ pairs each: by the block alone.
+
+    >>> block_chunks(np.arange(0, 4097 * 64, 64))  # 4096 rows of 64 pairs
+    [(0, 512), (512, 1024), (1024, 1536), (1536, 2048), (2048, 2560), (2560, 3072), (3072, 3584), (3584, 4096)]
+    """
+    chunks: list[Chunk] = []
+    for start, stop in even_chunks(len(indptr) - 1, BLOCK_ROWS):
+        work = int(indptr[stop] - indptr[start]) + row_cost * (stop - start)
+        inside = balanced_chunks(indptr[start : stop + 1], row_cost, max(1, work // CHUNK_WORK))
+        chunks += [(start + first, start + last) for first, last in inside]
+    return chunks
+
+
+def block_sums(values: NDArray[Any]) -> float:
+    """Add up one number per row: within blocks of 2048, then over the blocks in a fixed tree.
+
+    >>> block_sums(np.ones(5000))
+    5000.0
+    """
+    parts = [float(values[start:stop].sum()) for start, stop in even_chunks(len(values), BLOCK_ROWS)]
+    return float(tree_sum(parts)) if parts else 0.0
+
+
+def tree_sum(parts: Sequence[Any]) -> Any:
+    """Add up numbers or arrays two by two, then the pairs two by two: the order depends on their number alone.
+
+    The sum of 2ˡ neighbours that begin at a multiple of 2ˡ is a node of the tree, whoever adds it up.
+
+    >>> tree_sum([1, 2, 3, 4, 5])
+    15
+    """
+    while len(parts) > 1:
+        paired = [first + second for first, second in zip(parts[::2], parts[1::2])]
+        parts = [*paired, parts[-1]] if len(parts) % 2 else paired
+    return parts[0]
 
 
 def even_chunks(rows: int, size: int) -> list[Chunk]:

@@ -22,6 +22,7 @@ from everypair.features.matrix import Features
 from everypair.problem.gram import weighted_norm
 
 Array = NDArray[Any]
+FEATURE_SHARE = 4.0  # automatic ridge of features: so many times mean ‖x‖² times the mean ridge of own vectors
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class SideInformation:
     """What is known of one side besides its pairs; ``own`` says whether each entity has a vector of its own as well."""
 
     features: Features | None = None
-    feature_reg: float = 0.0
+    feature_reg: float | None = 0.0  # None: by the size of the features and the ridge of own vectors
     own: bool = True
     graph: Laplacian | None = None
     graph_reg: float = 0.0
@@ -54,12 +55,17 @@ class Embedding:
             return cls(len(own_ridge), own_ridge, constant=constant)
         parts = [own_ridge] if informed.own or informed.features is None else []
         if informed.features is not None:
-            parts.append(np.full(informed.features.shape[1], informed.feature_reg, own_ridge.dtype))
+            parts.append(np.full(informed.features.shape[1], _feature_reg(informed, own_ridge), own_ridge.dtype))
         graph = informed.graph if informed.graph_reg > 0 else None
         return cls(
             len(own_ridge), np.concatenate(parts), informed.features, informed.own or informed.features is None, graph,
             informed.graph_reg, constant,
         )  # fmt: skip
+
+    @property
+    def feature_reg(self) -> float | None:
+        """λ_f, where there are features."""
+        return None if self.features is None else float(self.ridge[-1])
 
     @property
     def independent(self) -> bool:
@@ -115,3 +121,9 @@ class Embedding:
             learnt = factors[:, free].astype(np.float64)  # LU is a difference of large numbers
             value += float(np.sum(learnt * self.smooth(learnt, n_threads)))
         return 0.5 * value
+
+
+def _feature_reg(informed: SideInformation, own_ridge: Array) -> float:
+    if informed.feature_reg is not None or informed.features is None:
+        return informed.feature_reg or 0.0
+    return FEATURE_SHARE * informed.features.mean_square_norm() * float(np.mean(own_ridge, dtype=np.float64))

@@ -1,4 +1,4 @@
-"""All pairs through Gram matrices: VᵀQV and VᵀQṼ of a tall factor matrix, in float64, blocks in fixed order."""
+"""All pairs through Gram matrices: VᵀQV and VᵀQṼ of a tall factor matrix, in float64, blocks in a fixed tree."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.parallel import Chunk, even_chunks, run_chunks
+from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, tree_sum
 
-BLOCK_ROWS = 2048
 DOT_ROWS = 4096
 
 
@@ -42,9 +41,7 @@ def gram(factors: NDArray[Any], weights: NDArray[Any], values: NDArray[Any] | No
         other = np.ones((len(own), 1)) if values is None else values[rows]
         return np.asarray((own * weights[rows, None]).T @ np.hstack([own, other]))
 
-    total = np.zeros((rank, rank + (1 if values is None else values.shape[1])))
-    for part in run_chunks(block, even_chunks(len(factors), BLOCK_ROWS), n_threads):
-        total += part
+    total = tree_sum(run_chunks(block, even_chunks(len(factors), BLOCK_ROWS), n_threads))
     return Gram(total[:, :rank], total[:, rank:])
 
 
@@ -54,11 +51,11 @@ def weighted_norm(factors: NDArray[Any], weights: NDArray[Any]) -> float:
     >>> weighted_norm(np.array([[1.0, 2.0], [3.0, 0.0]]), np.array([1.0, 2.0]))
     23.0
     """
-    total = 0.0
+    parts = []
     for start, stop in even_chunks(len(factors), BLOCK_ROWS):
         block = factors[start:stop].astype(np.float64)
-        total += float(weights[start:stop] @ np.square(block).sum(axis=1))
-    return total
+        parts.append(float(weights[start:stop] @ np.square(block).sum(axis=1)))
+    return float(tree_sum(parts))
 
 
 def inner(a: NDArray[Any], b: NDArray[Any]) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from everypair.data.pairs import Compressed
 from everypair.kernels.stored_pairs import pair_scores
-from everypair.parallel import Chunk, balanced_chunks, run_chunks
+from everypair.parallel import Chunk, balanced_chunks, block_chunks, run_chunks
 from everypair.problem.gram import Gram, gram
 from everypair.problem.losses import Loss
 from everypair.problem.ridge import Ridge
@@ -100,7 +100,7 @@ class RowProblem:
         )
 
     def slice(self, start: int, stop: int) -> RowProblem:
-        """The same problem of rows [start, stop) alone; nothing of the pairs is copied."""
+        """Rows [start, stop) alone, nothing of the pairs copied; at borders of blocks they give the same bits."""
         pairs = slice(int(self.indptr[start]), int(self.indptr[stop]))
         rows = slice(start, stop)
         return replace(
@@ -124,7 +124,7 @@ class RowProblem:
     @cached_property
     def chunks(self) -> list[Chunk]:
         """How the rows are shared out among threads."""
-        return balanced_chunks(self.indptr)
+        return block_chunks(self.indptr)
 
     @property
     def imputed(self) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.kernels.stored_pairs import curvature_product, pair_scores, pair_terms, sparse_dense
-from everypair.parallel import Chunk, run_chunks
+from everypair.parallel import Chunk, block_sums, run_chunks
 from everypair.problem.rows import RowProblem
 
 Array = NDArray[Any]
@@ -61,7 +61,7 @@ class StoredPairs:
             pair_terms(rows.loss.code, rows.imputed, rows.loss.custom), rows.weights, rows.targets, rows.values,
             rows.this_weights, rows.other_weights, scores, values, slopes, curvatures,
         )  # fmt: skip
-        return float(values.sum()), slopes, curvatures
+        return block_sums(values), slopes, curvatures
 
     def _run(self, kernel: Any, *arguments: Any) -> None:
         rows = self.rows

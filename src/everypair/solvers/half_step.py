@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from everypair.kernels.row_blocks import block_solver
 from everypair.kernels.row_newton import Kernel, row_solver
-from everypair.parallel import Chunk, run_chunks
+from everypair.parallel import Chunk, block_sums, run_chunks
 from everypair.problem.gram import Gram
 from everypair.problem.losses import Loss
 from everypair.problem.rotation import eigenbasis, rotate
@@ -95,4 +95,4 @@ def half_step(
     run_chunks(work, problem.chunks, n_threads)
     if problem.constant is not None:
         new[:, problem.constant] = this[:, problem.constant]
-    return new, float(values.sum())
+    return new, block_sums(values)

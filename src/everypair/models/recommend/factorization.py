@@ -221,10 +221,7 @@ def learnt_fields(
             for side, embedding in enumerate(embeddings)
         ),
         "feature_maps": feature_maps,
-        "feature_reg": tuple(
-            None if informed is None or informed.features is None else informed.feature_reg
-            for informed in objective.informed
-        ),
+        "feature_reg": tuple(embedding.feature_reg for embedding in embeddings),
         "own_vectors": tuple(embedding.own for embedding in embeddings),
         "graphs": tuple(embedding.graph is not None for embedding in embeddings),
     }

@@ -185,7 +185,7 @@ class OneClassMF(GrowingModel):
         ridge = Ridge.checked(auto_reg(self.reg, pairs, loss), self.reg_exponent)
         training = pairs.to_csr()
         validate = make_validator(training, validation, self.patience, threads)
-        informed, maps = informed_sides(options, pairs, negatives, ridge, *given, dtype)
+        informed, maps = informed_sides(options, pairs.shape, *given, dtype)
         objective = Objective(
             pairs, loss, negatives, ridge, layout=layout, dtype=dtype, n_threads=threads, informed=informed,
             negative_loss=self.negative_loss,

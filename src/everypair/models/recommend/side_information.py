@@ -8,17 +8,12 @@ from typing import Any
 import numpy as np
 
 from everypair.check import is_number
-from everypair.data.pairs import Pairs
 from everypair.features.feature_map import FeatureMap
 from everypair.features.laplacian import Laplacian
 from everypair.features.matrix import Features
 from everypair.problem.embedding import SideInformation
-from everypair.problem.negatives import Negatives
-from everypair.problem.ridge import Ridge
-from everypair.problem.rows import total_weights
 
 SIDES = ("left", "right")
-FEATURE_SHARE = 4.0  # auto feature ridge: so many times mean ‖x‖² times the mean ridge of own vectors
 
 
 def pair_of(name: str, value: Any) -> tuple[Any, Any]:
@@ -61,14 +56,13 @@ class SideOptions:
         return cls(**left), cls(**right)
 
     def informed(
-        self, side: int, features: Any, graph: Any, entities: int, own_ridge: Any, dtype: Any
+        self, side: int, features: Any, graph: Any, entities: int, dtype: Any
     ) -> tuple[SideInformation | None, FeatureMap | None]:
-        """Check what is known of a side and return it with the map for later features; ``own_ridge`` are its λ_i."""
-        feature_map, matrix, laplacian, reg = None, None, None, 0.0
+        """Check what is known of a side and return it with the map for later features."""
+        feature_map, matrix, laplacian = None, None, None
         if features is not None:
             feature_map = FeatureMap.of(features, f"{SIDES[side]}_features", self.normalize, self.fit_intercept)
             matrix = Features(feature_map(features, entities, dtype), dtype)
-            reg = self._reg(matrix, own_ridge)
         elif not self.own_vectors:
             raise ValueError(
                 f"own_vectors=False on the {SIDES[side]} side needs {SIDES[side]}_features: nothing else is left to "
@@ -83,19 +77,13 @@ class SideOptions:
                 )
         if matrix is None and laplacian is None:
             return None, None
+        reg = None if isinstance(self.feature_reg, str) else float(self.feature_reg)
         return SideInformation(matrix, reg, bool(self.own_vectors), laplacian, float(self.graph_reg)), feature_map
-
-    def _reg(self, features: Features, own_ridge: Any) -> float:
-        if not isinstance(self.feature_reg, str):
-            return float(self.feature_reg)
-        return FEATURE_SHARE * features.mean_square_norm() * float(np.mean(own_ridge))
 
 
 def informed_sides(
     options: tuple[SideOptions, SideOptions],
-    pairs: Pairs,
-    negatives: Negatives,
-    ridge: Ridge,
+    shape: tuple[int, int],
     left_features: Any,
     right_features: Any,
     left_graph: Any,
@@ -103,11 +91,6 @@ def informed_sides(
     dtype: Any,
 ) -> tuple[tuple[SideInformation | None, SideInformation | None], tuple[FeatureMap | None, FeatureMap | None]]:
     """Check what is known of both sides; returns it and the maps of later features."""
-    p, q = negatives.left, negatives.right
-    own = (
-        ridge.rows(0, total_weights(pairs.rows, p, q), pairs.left_counts),
-        ridge.rows(1, total_weights(pairs.columns, q, p), pairs.right_counts),
-    )
     given = ((left_features, left_graph), (right_features, right_graph))
-    left, right = (options[side].informed(side, *given[side], pairs.shape[side], own[side], dtype) for side in (0, 1))
+    left, right = (options[side].informed(side, *given[side], shape[side], dtype) for side in (0, 1))
     return (left[0], right[0]), (left[1], right[1])

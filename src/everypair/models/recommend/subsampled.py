@@ -177,7 +177,7 @@ class SubsampledMF(FactorizationModel):
         count = round(ratio * pairs.n_positives)
         negatives = Negatives.from_scheme(pairs, 0.0, value=value)
         fold_in_seed = int(random.integers(2**63))
-        informed, maps = informed_sides(options, pairs, negatives, ridge, *given, dtype)
+        informed, maps = informed_sides(options, pairs.shape, *given, dtype)
         drawn: list[tuple[Array, Array]] = []
 
         def objective_of(counted: Pairs) -> Objective:
