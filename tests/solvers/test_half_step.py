@@ -5,7 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step, rotate
+from everypair.parallel import BLOCK_ROWS, even_chunks, tree_sum
+from everypair.problem.gram import gram
+from everypair.problem.rotation import rotate
+from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
 
 from ..kernels.twins import newton_cg
 from ..problem.brute import COLUMNS, PLAIN_LOSSES, SCHEMES, VALUES, Case, build, start
@@ -276,3 +279,22 @@ def test_rotate(dtype, rows):
     assert rotated.dtype == dtype
     np.testing.assert_allclose(rotated, factors @ rotation, rtol=1e-4, atol=1e-5)
     assert np.array_equal(rotated, rotate(factors, rotation, 1))
+
+
+@pytest.mark.parametrize("value", ["minus", "low_rank"])
+def test_rows_cut_at_borders_of_blocks_give_the_same_bits(value):
+    size = 2 * BLOCK_ROWS + 300
+    problem = build(Case(scheme="arrays", value=value), shape=(size, 30), dtype=np.float32)
+    left, right = start(problem.dense, dtype=np.float32)
+    rows, other = problem.objective.rows
+    of_right = rows.gram_of(right)
+    whole, pairs = half_step(rows, left, right, of_right, RowSteps(cg=3))
+    blocks = even_chunks(size, BLOCK_ROWS)
+    parts = [half_step(rows.slice(*cut), left[slice(*cut)], right, of_right, RowSteps(cg=3)) for cut in blocks]
+    assert np.array_equal(np.concatenate([part for part, _ in parts]), whole)
+    assert tree_sum([part for _, part in parts]) == pairs
+    grams = [gram(left[slice(*cut)], other.other_weights[slice(*cut)]).matrix for cut in blocks]
+    assert np.array_equal(tree_sum(grams), other.gram_of(left).matrix)
+    tail = rows.slice(BLOCK_ROWS, size)  # several blocks at once
+    end, _ = half_step(tail, left[BLOCK_ROWS:], right, of_right, RowSteps(cg=3))
+    assert np.array_equal(end, whole[BLOCK_ROWS:])

@@ -85,7 +85,7 @@ def feature_report(
         else:
             variants[f"without {name}"] = rest
     variants["none"] = {}
-    if not hasattr(model, "own_vectors"):
+    if "own_vectors" not in model.get_params():
         raise TypeError(f"{type(model).__name__} takes no side information: report on OneClassMF or SubsampledMF.")
     if model.random_state is None:  # one start for all variants, or their differences are partly luck
         model = clone(model).set_params(random_state=int(np.random.default_rng().integers(2**31)))
