@@ -70,7 +70,7 @@ def find_dialect(path: Path, options: TextOptions, asked: Sequence[Any] = ()) ->
             continue
         counts = [len(row) for row in rows]
         fields = max(set(counts), key=counts.count)
-        if fields < 2 and options.delimiter is None:
+        if fields < 2:
             continue
         even = counts.count(fields) / len(counts)
         score = (even == 1.0, _usual_names(rows[0], known), even, fields, -preference)
@@ -80,6 +80,11 @@ def find_dialect(path: Path, options: TextOptions, asked: Sequence[Any] = ()) ->
         first = next((line for line in text.splitlines() if line.strip()), "")
         if not first:
             raise ValueError(f"{path} is empty: it has nothing but blank lines.")
+        if options.delimiter is not None:
+            raise ValueError(
+                f"{path}: separated by {options.delimiter!r} the first line, {shown(first)}, is one field only: leave "
+                "out delimiter= to have it found."
+            )
         raise ValueError(
             f"{path}: no delimiter was found, the first line is {shown(first)}; say which it is, as in delimiter=';'."
         )

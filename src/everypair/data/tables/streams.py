@@ -30,6 +30,8 @@ _BROKEN = (EOFError, gzip.BadGzipFile, zlib.error)
 
 def checked_file(path: Any) -> Path:
     """Return the path of a file that exists and is not empty, or say what is there instead."""
+    if any(mark in str(path) for mark in "\n\r\0"):
+        raise ValueError(f"{_cut(str(path))} is no path: put a table that is text into a file and name that.")
     file = Path(path)
     try:
         if file.is_dir():
@@ -41,10 +43,10 @@ def checked_file(path: Any) -> Path:
                 raise ValueError(f"{file} is empty.")
     except PermissionError:
         raise PermissionError(f"{file} cannot be read: its permissions do not allow it.") from None
-    except (OSError, ValueError) as failure:
-        if isinstance(failure, IsADirectoryError | FileNotFoundError) or str(failure).endswith("is empty."):
+    except OSError as failure:
+        if failure.errno is None:  # one of the sentences above
             raise
-        raise ValueError(f"{_cut(str(path))} is no path of a file: {failure}.") from None
+        raise ValueError(f"{_cut(str(path))} cannot be read: {failure.strerror}.") from None
     return file
 
 
@@ -124,5 +126,5 @@ def _similar_file(file: Path) -> str:
 
 
 def _cut(text: str) -> str:
-    first = text.split("\n")[0]
-    return repr(first if len(first) <= 80 else first[:77] + "...") if first != text or len(text) > 80 else text
+    first = text.splitlines()[0] if text else ""
+    return repr(first[:57] + "...") if first != text or len(text) > 240 else text
