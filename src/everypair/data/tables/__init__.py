@@ -10,13 +10,23 @@ import scipy.sparse as sp
 
 from everypair.data.files.archive import read_archive
 from everypair.data.tables.arrow import ArrowTable
-from everypair.data.tables.columns import ID_TYPES, Column, Problems, Table, listed_names, resolve_names
+from everypair.data.tables.columns import ID_TYPES, LIST_MARK, Column, Problems, Table, listed_names, resolve_names
 from everypair.data.tables.delimited import DelimitedTable
 from everypair.data.tables.dialect import TextOptions, find_dialect
 from everypair.data.tables.frames import FrameTable
 from everypair.data.tables.streams import checked_file, kind_of_file
 
-__all__ = ["ID_TYPES", "Column", "Problems", "Table", "TextOptions", "listed_names", "open_table", "resolve_names"]
+__all__ = [
+    "ID_TYPES",
+    "LIST_MARK",
+    "Column",
+    "Problems",
+    "Table",
+    "TextOptions",
+    "listed_names",
+    "open_table",
+    "resolve_names",
+]
 
 
 def open_table(source: Any, options: TextOptions | None = None, asked: Sequence[Any] = ()) -> Table:

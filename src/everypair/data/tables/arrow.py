@@ -24,6 +24,10 @@ class ArrowTable:
         """Return the number of a row, from 0 as Python counts."""
         return f"row {row}"
 
+    def native_kind(self, name: Hashable) -> str | None:
+        """Return "number" or "moment" if the column is of that type."""
+        return FrameTable.of(self._open([name])).native_kind(name)
+
     def read(self, wanted: Mapping[Hashable, str], problems: Problems, ids: str = "auto") -> dict[Hashable, Column]:
         """Read the columns of these names, each as one of the kinds of `columns`."""
         return FrameTable.of(self._open(list(wanted)), self.place).read(wanted, problems, ids)

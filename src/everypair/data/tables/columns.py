@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from everypair.data.ids import Ids, string_array
 
 MISSING_WORDS = frozenset(("", r"\N", "NULL", "null", "NaN", "nan", "NA", "N/A", "<NA>", "None"))
+LIST_MARK = "\x1f"  # between the values of a list that is read as text: the unit separator of ASCII
 ID_TYPES = ("auto", "string", "integer")
 Where = Callable[[int], str]  # a row's number as its owner counts, such as "line 7"
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}|-?[1-8][0-9]{18}")  # as Python writes it, and sure to fit int64
@@ -49,6 +50,10 @@ class Table(Protocol):
 
     def where(self, row: int) -> str:
         """Return a row's number as its owner counts, such as "line 7"."""
+        ...
+
+    def native_kind(self, name: Hashable) -> str | None:
+        """Return "number" or "moment" if the column is known to be of that type, None for text."""
         ...
 
 

@@ -63,6 +63,10 @@ class DelimitedTable:
             rows += len(block.lines)
         return {name: reader.column(name, self.where, problems) for name, reader in zip(wanted, readers)}
 
+    def native_kind(self, name: Hashable) -> str | None:
+        """Return None: everything in a text file is text."""
+        return None
+
     def where(self, row: int) -> str:
         """Return the line of a row."""
         block = bisect_right(self._first_rows, row) - 1

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.data.ids import is_missing, number_ids, string_array
-from everypair.data.tables.columns import Column, Problems, check_integers, code_texts
+from everypair.data.tables.columns import LIST_MARK, Column, Problems, check_integers, code_texts
 from everypair.data.tables.readers import MomentReader, as_slices
 
 Array = NDArray[Any]
@@ -72,6 +72,13 @@ class FrameTable:
         """Return the number of a row, from 0 as Python counts."""
         return f"row {row}"
 
+    def native_kind(self, name: Hashable) -> str | None:
+        """Return "number" or "moment" if the column is of that type."""
+        present, _ = _without_missing(_one_dimensional(self._columns[name], name))
+        if present.dtype == object and len(present) and all(isinstance(one, date) for one in present.tolist()):
+            return "moment"
+        return {"M": "moment"}.get(present.dtype.kind, "number" if present.dtype.kind in "buif" else None)
+
     def read(self, wanted: Mapping[Hashable, str], problems: Problems, ids: str = "auto") -> dict[Hashable, Column]:
         """Read the columns of these names, each as one of the kinds of `columns`."""
         readers = {"id": self._ids, "text": self._texts, "number": self._numbers, "moment": self._moments}
@@ -86,7 +93,7 @@ class FrameTable:
         if missing is not None and present.dtype.kind == "f" and _whole(present):
             present = present.astype(np.int64)  # a frame turns integers into floats where one is missing
         if ids == "string" and present.dtype.kind in "iu":
-            present = string_array([str(one) for one in present.tolist()])
+            present = string_array([_as_text(one) for one in present.tolist()])
         try:
             known, positions = number_ids(present, f"Column {name!r}")
         except (TypeError, ValueError) as failure:
@@ -100,7 +107,7 @@ class FrameTable:
 
     def _texts(self, array: Array, name: Hashable, problems: Problems, ids: str) -> Column:
         present, missing = _without_missing(array)
-        known, positions = number_ids(string_array([str(one) for one in present.tolist()]), f"Column {name!r}")
+        known, positions = number_ids(string_array([_as_text(one) for one in present.tolist()]), f"Column {name!r}")
         return Column(_spread(positions, missing, -1), missing, known)
 
     def _numbers(self, array: Array, name: Hashable, problems: Problems, ids: str) -> Column:
@@ -223,6 +230,11 @@ def _spread(values: Array, missing: NDArray[np.bool_] | None, fill: Any) -> Arra
 
 def _whole(values: Array) -> bool:
     return bool(len(values)) and bool((values == np.round(values)).all() and np.abs(values).max() <= _LARGEST_EXACT)
+
+
+def _as_text(one: Any) -> str:
+    """Return a value as text; those of a list are set apart by a character that no text holds."""
+    return LIST_MARK.join(map(str, one)) if isinstance(one, list | tuple | np.ndarray) else str(one)
 
 
 def _seconds(moment: date) -> float:
