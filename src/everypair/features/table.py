@@ -227,6 +227,8 @@ def _restored(plain: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Feat
 def _side_by_side(parts: list[Any], rows: NDArray[np.int64]) -> Any:
     """Return the features of every id, 0 where it has no row."""
     known = sp.csr_array(sp.hstack(parts, format="csr"))
+    if known.shape[1] == 0:
+        raise ValueError("No feature is left: no value or word appears min_count times; lower it.")
     padded = sp.csr_array(sp.vstack([known, sp.csr_array((1, known.shape[1]))], format="csr"))
     matrix = padded[np.where(rows < 0, known.shape[0], rows)].astype(np.float32)
     matrix.sum_duplicates()
