@@ -306,3 +306,17 @@ def test_one_long_id_costs_its_own_length(tmp_path):
     events = read_events(path)
     assert "x" * 5000 in events.user_ids
     assert sum(map(len, events.user_ids)) < 120_000
+
+
+def test_one_and_two_threads_give_the_same_bits(tmp_path, monkeypatch):
+    rng = np.random.default_rng(3)
+    rows = "".join(f"u{rng.integers(500)},i{rng.integers(90)},{rng.random():.4f}\n" for _ in range(4000))
+    path = write(tmp_path, "user,item,weight\n" + rows)
+    results = []
+    for threads in (1, 2):
+        monkeypatch.setattr(delimited, "resolve_threads", lambda given, threads=threads: threads)
+        results.append(read_events(path, verbose=False))
+    one, two = results
+    assert (one.user_ids, one.item_ids) == (two.user_ids, two.item_ids)
+    for part in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(one.matrix, part), getattr(two.matrix, part))

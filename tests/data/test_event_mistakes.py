@@ -209,7 +209,7 @@ def test_options(tmp_path, arguments, message):
     ("source", "error", "message"),
     [
         ([("a", "b"), ("a",)], ValueError, "row 0 has 2 fields, row 1 has 1"),
-        ([("a",)], ValueError, "need a user and an item, but there is only 1 column"),
+        ([("a",)], ValueError, "need a user and an item: there is no column for the item"),
         ([], ValueError, "need a user and an item"),
         (["ab", "cd"], TypeError, r"rows \(user, item\), got a str"),
         (b"user,item", TypeError, "got bytes"),

@@ -6,6 +6,7 @@ import io
 import numpy as np
 import pytest
 
+from everypair.data.tables.dialect import split_text
 from everypair.kernels.fields import BAD_QUOTE, N_PROBLEMS, OPEN_QUOTE, RAGGED, ZERO_BYTE, split_rows
 
 
@@ -55,6 +56,7 @@ def test_random_text_like_csv_wherever_it_is_cut(seed, line_end, delimiter):
     raw = text.encode()
     if len(delimiter) == 1:
         assert rows == list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    assert split_text(text, delimiter, '"') == rows
     want = [[field.encode() for field in row] for row in rows]
     lines = np.cumsum([1] + [sum(field.count("\n") for field in row) + 1 for row in rows])[:-1]
     for room in (1, 7, 1000):

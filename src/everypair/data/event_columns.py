@@ -37,68 +37,66 @@ def choose_columns(table: Table, given: dict[str, Any], threshold: Any, count_on
     >>> choose_columns(table, dict.fromkeys(ROLES, "auto"), None, False).note
     "user 'userId', item 'movieId', time 'timestamp'; 'rating' is not read: say threshold=4 or weight='rating'"
     """
-    named = {role: given[role] for role in ROLES if given[role] is not None and given[role] != AUTO}
-    chosen: dict[str, Hashable | None] = dict.fromkeys(ROLES)
-    chosen.update(resolve_names(table, named) if named else {})
+    named = {role: name for role, name in given.items() if name is not None and name != AUTO}
+    chosen = dict.fromkeys(ROLES) | (resolve_names(table, named) if named else {})
     free = [name for name in table.names if name not in chosen.values()]
-    if table.positional or all(isinstance(name, int) for name in table.names):
-        return _by_position(table, given, chosen, threshold, count_only)
-    guessed = {}
-    wanted = [role for role in ROLES if given[role] == AUTO and not (role == "weight" and count_only)]
-    for role in wanted:
-        spelled = "rating" if role == "weight" and threshold is not None else role
-        found = find_role(free, spelled) or (find_role(free, role) if spelled != role else [])
-        if len(found) > 1 and role in ("user", "item"):
-            raise ValueError(
-                f"{table.place}Which column is the {role}: {' or '.join(map(repr, found))}? Say {role}={found[0]!r}."
-            )
-        if not found and role in ("user", "item"):
-            raise ValueError(
-                f"{table.place}No column looks like the {role}: the columns are {listed_names(table.names)}. "
-                f"Name yours with {role}=."
-            )
-        if len(found) == 1:
-            chosen[role] = guessed[role] = found[0]
-    _check_threshold(table, chosen["weight"], threshold)
-    note = ", ".join(f"{role} {name!r}" for role, name in guessed.items())
-    ratings = find_role(free, "rating")
-    if given["weight"] == AUTO and chosen["weight"] is None and not count_only and ratings:
-        note += f"; {ratings[0]!r} is not read: say threshold=4 or weight={ratings[0]!r}"
-    plain = all(role == name for role, name in guessed.items()) and set(guessed) <= {"user", "item"} and ";" not in note
-    return EventColumns(**chosen, guessed=frozenset(guessed), note="" if plain else note)
-
-
-def _by_position(
-    table: Table, given: dict[str, Any], chosen: dict[str, Hashable | None], threshold: Any, count_only: bool
-) -> EventColumns:
-    """Take columns without names in order: user, item and, where the rows are a program's own, weight and time."""
-    free = [name for name in table.names if name not in chosen.values()]
-    roles = ROLES if table.positional else ROLES[:2]
-    guessed = set()
-    for role in roles:
-        if given[role] == AUTO and free and not (role == "weight" and count_only and table.positional):
-            chosen[role] = free.pop(0)
-            guessed.add(role)
-        elif role == "weight" and count_only and given[role] == AUTO and free:
-            free.pop(0)
-    if chosen["user"] is None or chosen["item"] is None:
-        raise ValueError(f"{table.place}Events need a user and an item, but there is only {len(table.names)} column.")
-    _check_threshold(table, chosen["weight"], threshold)
-    note = ""
-    if not table.positional:
-        note = f"no header; user {_place(chosen['user'])}, item {_place(chosen['item'])}"
-        if free:
-            note += f"; {', '.join(map(_place, free))} not read (weight=…, time=… take a column's number)"
-    return EventColumns(**chosen, guessed=frozenset(guessed), note=note)
-
-
-def _check_threshold(table: Table, weight: Hashable | None, threshold: Any) -> None:
-    if threshold is not None and weight is None:
+    open_roles = [role for role in ROLES if given[role] == AUTO]
+    if table.positional:
+        guessed = dict(zip(open_roles, free))
+        note = ""
+    elif all(isinstance(name, int) for name in table.names):
+        guessed = dict(zip([role for role in open_roles if role in ("user", "item")], free))
+        note = _note_of_positions(chosen | guessed, free[len(guessed) :])
+    else:
+        guessed = _by_name(table, free, open_roles, threshold)
+        note = _note_of_names(guessed, free, given, count_only)
+    if count_only:
+        guessed.pop("weight", None)
+    chosen |= guessed
+    for role in ("user", "item"):
+        if chosen[role] is None:
+            raise ValueError(f"{table.place}Events need a user and an item: there is no column for the {role}.")
+    if threshold is not None and chosen["weight"] is None:
         raise ValueError(
             f"{table.place}threshold={threshold!r} needs a column of ratings, and none of "
             f"{listed_names(table.names)} looks like it: name it with weight=."
         )
+    return EventColumns(**chosen, guessed=frozenset(guessed), note=note)
 
 
-def _place(name: Hashable | None) -> str:
-    return f"column {name}"
+def _by_name(table: Table, free: list[Hashable], roles: list[str], threshold: Any) -> dict[str, Hashable]:
+    """Return the columns of usual names; which is the user and which the item must be clear."""
+    guessed = {}
+    for role in roles:
+        found = find_role(free, "rating") if role == "weight" and threshold is not None else []
+        found = found or find_role(free, role)
+        if len(found) == 1:
+            guessed[role] = found[0]
+        elif role in ("user", "item") and found:
+            raise ValueError(
+                f"{table.place}Which column is the {role}: {' or '.join(map(repr, found))}? Say {role}={found[0]!r}."
+            )
+        elif role in ("user", "item"):
+            raise ValueError(
+                f"{table.place}No column looks like the {role}: the columns are {listed_names(table.names)}. "
+                f"Name yours with {role}=."
+            )
+    return guessed
+
+
+def _note_of_names(guessed: dict[str, Hashable], free: list[Hashable], given: dict[str, Any], count_only: bool) -> str:
+    """Say what was guessed, unless it is as plain as user and item, and that ratings are left aside."""
+    taken = {role: name for role, name in guessed.items() if not (role == "weight" and count_only)}
+    note = ", ".join(f"{role} {name!r}" for role, name in taken.items())
+    ratings = [name for name in find_role(free, "rating") if name not in taken.values()]
+    if given["weight"] == AUTO and "weight" not in guessed and ratings and not count_only:
+        return f"{note}; {ratings[0]!r} is not read: say threshold=4 or weight={ratings[0]!r}"
+    return "" if all(role == name in ("user", "item") for role, name in taken.items()) else note
+
+
+def _note_of_positions(chosen: dict[str, Any], unread: list[Hashable]) -> str:
+    note = f"no header; user column {chosen['user']}, item column {chosen['item']}"
+    if unread:
+        listed = ", ".join(f"column {name}" for name in unread)
+        note += f"; {listed} not read (weight=…, time=… take a column's number)"
+    return note

@@ -1,8 +1,9 @@
 """Byte strings to numbers 0, 1, 2, … in order of appearance: an open-addressing hash table over slices of a text.
 
-The bytes of every distinct string are copied once, one after the other, to ``pool``; ``slots`` holds numbers, −1 where
-it is free, and at most half of it is used. Equal hashes are compared byte by byte, so that numbers never collide.
-Memory: 24 bytes per distinct string beside its own bytes, and room to grow.
+The bytes of every distinct string are copied once, one after the other, to ``pool``. A slot holds a string's hash and
+its number + 1 side by side, so that a look at it is one access to memory; 0 is a free slot, at most half of them are
+used. Equal hashes are compared byte by byte, so that numbers never collide. Memory: at least 40 bytes per distinct
+string beside its own.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 N_STRINGS, N_BYTES = 0, 1
+AHEAD = 64  # hashes computed before the table is looked at: the processor then fetches several slots at once
 _PRIME = np.uint64(0x100000001B3)
 _MIX = np.uint64(0xFF51AFD7ED558CCD)
 _SHIFT = np.uint64(33)
@@ -25,8 +27,7 @@ def number_slices(
     begin: int,
     seed: np.uint64,
     sizes: NDArray[np.int64],
-    slots: NDArray[np.int64],
-    hashes: NDArray[np.uint64],
+    slots: NDArray[np.uint64],
     pool: NDArray[np.uint8],
     pool_ends: NDArray[np.int64],
     codes: NDArray[np.int64],
@@ -36,27 +37,32 @@ def number_slices(
     An empty slice is −1. ``sizes`` holds the number of distinct strings and of their bytes.
     """
     mask = len(slots) - 1
-    for t in range(begin, len(starts)):
-        start, length = starts[t], ends[t] - starts[t]
-        if length == 0:
-            codes[t] = -1
-            continue
-        mixed = hash_bytes(text, start, ends[t], seed)
-        slot = np.int64(mixed & np.uint64(mask))
-        code = slots[slot]
-        while code >= 0 and not (hashes[code] == mixed and _same(text, start, length, pool, pool_ends, code)):
-            slot = (slot + 1) & mask
-            code = slots[slot]
-        if code < 0:
-            code = sizes[N_STRINGS]
-            used = sizes[N_BYTES]
-            if 2 * (code + 1) > len(slots) or code >= len(pool_ends) or used + length > len(pool):
-                return t
-            for i in range(length):
-                pool[used + i] = text[start + i]
-            sizes[N_STRINGS], sizes[N_BYTES] = code + 1, used + length
-            pool_ends[code], hashes[code], slots[slot] = used + length, mixed, code
-        codes[t] = code
+    hashes = np.empty(AHEAD, np.uint64)
+    for first in range(begin, len(starts), AHEAD):
+        last = min(first + AHEAD, len(starts))
+        for t in range(first, last):
+            hashes[t - first] = hash_bytes(text, starts[t], ends[t], seed)
+        for t in range(first, last):
+            start, length, mixed = starts[t], ends[t] - starts[t], hashes[t - first]
+            if length == 0:
+                codes[t] = -1
+                continue
+            slot = np.int64(mixed & np.uint64(mask))
+            while slots[slot, 1] != 0 and not (
+                slots[slot, 0] == mixed and _same(text, start, length, pool, pool_ends, np.int64(slots[slot, 1]) - 1)
+            ):
+                slot = (slot + 1) & mask
+            code = np.int64(slots[slot, 1]) - 1
+            if code < 0:
+                code, used = sizes[N_STRINGS], sizes[N_BYTES]
+                if 2 * (code + 1) > len(slots) or code >= len(pool_ends) or used + length > len(pool):
+                    return t
+                for i in range(length):
+                    pool[used + i] = text[start + i]
+                sizes[N_STRINGS], sizes[N_BYTES] = code + 1, used + length
+                pool_ends[code] = used + length
+                slots[slot, 0], slots[slot, 1] = mixed, np.uint64(code + 1)
+            codes[t] = code
     return len(starts)
 
 
@@ -72,14 +78,15 @@ def hash_bytes(text: NDArray[np.uint8], start: int, end: int, seed: np.uint64) -
 
 
 @njit(nogil=True, cache=True)
-def fill_slots(hashes: NDArray[np.uint64], count: int, slots: NDArray[np.int64]) -> None:
-    """Put the numbers 0 to count − 1 into ``slots``, all of which are free (−1)."""
-    mask = len(slots) - 1
-    for code in range(count):
-        slot = np.int64(hashes[code] & np.uint64(mask))
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = code
+def move_slots(old: NDArray[np.uint64], new: NDArray[np.uint64]) -> None:
+    """Put what the slots ``old`` hold into ``new``, all of which are free."""
+    mask = len(new) - 1
+    for t in range(len(old)):
+        if old[t, 1] != 0:
+            slot = np.int64(old[t, 0] & np.uint64(mask))
+            while new[slot, 1] != 0:
+                slot = (slot + 1) & mask
+            new[slot, 0], new[slot, 1] = old[t, 0], old[t, 1]
 
 
 @njit(nogil=True, cache=True)

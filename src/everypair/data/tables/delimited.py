@@ -1,7 +1,8 @@
 """A table in delimited text (CSV, TSV, …), plain, gzip or zstd, read block by block.
 
-Ids are numbered by hashing their bytes, numbers and times parsed where they lie; only distinct ids ever become Python
-strings. Memory: 8 bytes per row and wanted column, the distinct ids, and one block.
+Ids are numbered by hashing their bytes, numbers and times parsed where they lie, the columns of a block side by side;
+only distinct ids ever become Python strings. Memory: 8 bytes per row and wanted column (4 for ids), the distinct ids,
+and one block.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from everypair.data.tables.dialect import BYTE_ORDER_MARK, Dialect
 from everypair.data.tables.readers import Reader, reader_for
 from everypair.data.tables.streams import open_stream
 from everypair.kernels import fields
+from everypair.parallel import even_chunks, resolve_threads, run_chunks
 
 BLOCK_BYTES = 1 << 23
 BLOCK_ROWS = 1 << 18
@@ -55,8 +57,11 @@ class DelimitedTable:
         self._first_rows, self._lines = [], []
         rows = 0
         for block in self._blocks([self.names.index(name) for name in wanted], problems):
-            for slot, reader in enumerate(readers):
-                reader.add(block.text, block.starts[slot], block.ends[slot])
+
+            def add(column: tuple[int, int], worker: int, block: _Block = block) -> None:
+                readers[column[0]].add(block.text, block.starts[column[0]], block.ends[column[0]])
+
+            run_chunks(add, even_chunks(len(readers), 1), resolve_threads(None))
             consecutive = block.lines[-1] - block.lines[0] == len(block.lines) - 1
             self._first_rows.append(rows)
             self._lines.append(int(block.lines[0]) if consecutive else block.lines)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.kernels.slices import N_BYTES, N_STRINGS, fill_slots, number_slices
+from everypair.kernels.slices import N_BYTES, N_STRINGS, move_slots, number_slices
 
 _FIRST_STRINGS = 1 << 10
 _FIRST_BYTES = 1 << 14
@@ -29,8 +29,7 @@ class StringNumbers:
     def __init__(self) -> None:
         self._seed = np.uint64(secrets.randbits(64))
         self._sizes = np.zeros(2, np.int64)
-        self._slots = np.full(4 * _FIRST_STRINGS, -1, np.int64)
-        self._hashes = np.empty(_FIRST_STRINGS, np.uint64)
+        self._slots = np.zeros((2 * _FIRST_STRINGS, 2), np.uint64)
         self._pool = np.empty(_FIRST_BYTES, np.uint8)
         self._pool_ends = np.empty(_FIRST_STRINGS, np.int64)
 
@@ -39,7 +38,7 @@ class StringNumbers:
         codes = np.empty(len(starts), np.int64)
         reached = 0
         while True:
-            table = (self._sizes, self._slots, self._hashes, self._pool, self._pool_ends)
+            table = (self._sizes, self._slots, self._pool, self._pool_ends)
             reached = number_slices(text, starts, ends, reached, self._seed, *table, codes)
             if reached == len(starts):
                 return codes
@@ -58,10 +57,10 @@ class StringNumbers:
             self._pool = _longer(self._pool, max(2 * len(self._pool), used + length))
         if count == len(self._pool_ends):
             self._pool_ends = _longer(self._pool_ends, 2 * count)
-            self._hashes = _longer(self._hashes, 2 * count)
         if 2 * (count + 1) > len(self._slots):
-            self._slots = np.full(4 * len(self._slots), -1, np.int64)
-            fill_slots(self._hashes, count, self._slots)
+            larger = np.zeros((2 * len(self._slots), 2), np.uint64)
+            move_slots(self._slots, larger)
+            self._slots = larger
 
 
 def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
