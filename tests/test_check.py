@@ -72,3 +72,8 @@ def test_zeros_are_explained():
         Pairs.from_matrix([[1e-50, 1.0]])
     with pytest.raises(ValueError, match="stores explicit zeros"):
         Pairs.from_matrix(sp.coo_array(([0.0, 1.0], ([0, 1], [0, 1]))))
+
+
+def test_columns_of_the_same_name_are_refused():
+    with pytest.raises(ValueError, match="interactions is a frame with columns of the same name"):
+        Pairs.from_matrix(pd.DataFrame([[1.0, 2.0]], columns=["blue", "blue"]))

@@ -7,6 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
+from narwhals.exceptions import DuplicateError
 
 from everypair.column_names import looks_like_events
 
@@ -63,7 +64,10 @@ def refuse_events(matrix: Any, name: str) -> None:
     """Refuse a data frame of events, one per row, where a matrix is wanted."""
     if isinstance(matrix, np.ndarray | list | tuple) or sp.issparse(matrix):
         return
-    frame = nw.from_native(matrix, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(matrix, eager_only=True, pass_through=True)
+    except DuplicateError:
+        raise ValueError(f"{name} is a frame with columns of the same name: give them different names.") from None
     if isinstance(frame, nw.DataFrame) and looks_like_events(frame.columns):
         shown = ", ".join(map(repr, frame.columns[:4]))
         raise ValueError(

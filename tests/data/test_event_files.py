@@ -320,3 +320,25 @@ def test_one_and_two_threads_give_the_same_bits(tmp_path, monkeypatch):
     assert (one.user_ids, one.item_ids) == (two.user_ids, two.item_ids)
     for part in ("indptr", "indices", "data"):
         np.testing.assert_array_equal(getattr(one.matrix, part), getattr(two.matrix, part))
+
+
+def test_columns_of_many_types(capsys):
+    moments = [datetime(2024, 1, 1, 1), datetime(2024, 1, 2)]
+    berlin = pl.col("time").dt.replace_time_zone("Europe/Berlin")
+    price = pl.Series(["1.5", "2.5"]).cast(pl.Decimal(10, 2))
+    frame = pl.DataFrame({"user": ["a", "b"], "item": [1, 2], "time": moments, "weight": price})
+    frame = frame.with_columns(pl.col("user").cast(pl.Categorical), pl.col("item").cast(pl.UInt8), berlin)
+    for source in (frame, frame.to_arrow(), frame.to_pandas()):
+        events = read_events(source, verbose=False)
+        assert (events.user_ids, events.item_ids) == (Ids(["a", "b"]), Ids([1, 2]))
+        assert events.matrix.data.tolist() == [1.5, 2.5]
+        assert events.times.data.tolist() == [1704067200, 1704150000]
+    missing = pd.DataFrame(
+        {"user": pd.array(["a", pd.NA], dtype="string"), "item": pd.array([1, pd.NA], dtype="Int64")}
+    )
+    assert read_events(missing, missing="drop").user_ids == Ids(["a"])
+    masked = {"user": np.ma.array([1, 2, 3], mask=[False, True, False]), "item": [1, 2, 3]}
+    assert read_events(masked, missing="drop").user_ids == Ids([1, 3])
+    unnamed = read_events(pd.DataFrame([["a", 1], ["b", 2]]))
+    assert unnamed.user_ids == Ids(["a", "b"])
+    assert read_events(np.array([[1, 2, 3], [4, 5, 6]])).matrix.data.tolist() == [3, 6]

@@ -223,7 +223,7 @@ def test_options(tmp_path, arguments, message):
         ),
         ({"user": ["a", 1], "item": [1, 2]}, TypeError, "got int, str"),
         ({"user": [[1]], "item": [1]}, ValueError, "'user' must be one-dimensional"),
-        (pd.DataFrame([[1, 2, 3]], columns=["user", "item", "item"]), ValueError, "item"),
+        (pd.DataFrame([[1, 2, 3]], columns=["user", "item", "item"]), ValueError, "columns of the same name"),
     ],
 )
 def test_sources(source, error, message):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from everypair.data.ids import is_missing, number_ids, string_array
@@ -35,9 +37,12 @@ class FrameTable:
             return cls(source, place)
         if isinstance(source, np.ndarray):
             return cls._of_array(source)
-        frame = nw.from_native(source, eager_only=True, pass_through=True)
+        try:
+            frame = nw.from_native(source, eager_only=True, pass_through=True)
+        except DuplicateError:
+            raise ValueError(f"{place}The frame has columns of the same name: give them different names.") from None
         if isinstance(frame, nw.DataFrame):
-            return cls({name: frame[name] for name in frame.columns}, place)
+            return cls(dict(zip(frame.columns, frame.iter_columns())), place)
         if isinstance(source, str | bytes) or hasattr(source, "collect") or not isinstance(source, Iterable):
             raise TypeError(
                 "a table of events is a file, a data frame, a mapping from column names to arrays or rows of tuples, "
@@ -112,7 +117,7 @@ class FrameTable:
 
     def _numbers(self, array: Array, name: Hashable, problems: Problems, ids: str) -> Column:
         present, missing = _without_missing(array)
-        if present.dtype == object and len(present) and all(isinstance(one, int | float) for one in present.tolist()):
+        if present.dtype == object and all(isinstance(one, int | float | Decimal) for one in present.tolist()):
             present = np.array([float(one) for one in present.tolist()])
         if present.dtype.kind not in "buif" and len(present):
             problems.add(
