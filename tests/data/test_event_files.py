@@ -337,8 +337,24 @@ def test_columns_of_many_types(capsys):
         {"user": pd.array(["a", pd.NA], dtype="string"), "item": pd.array([1, pd.NA], dtype="Int64")}
     )
     assert read_events(missing, missing="drop").user_ids == Ids(["a"])
+    unused = pd.DataFrame({"user": pd.Categorical(["c", None, "a"], categories=["a", "b", "c"]), "item": [1, 2, 3]})
+    assert read_events(unused, missing="drop").user_ids == Ids(["a", "c"])
+    assert read_events(unused, missing="drop").matrix.toarray().tolist() == [[0, 1], [1, 0]]
     masked = {"user": np.ma.array([1, 2, 3], mask=[False, True, False]), "item": [1, 2, 3]}
     assert read_events(masked, missing="drop").user_ids == Ids([1, 3])
     unnamed = read_events(pd.DataFrame([["a", 1], ["b", 2]]))
     assert unnamed.user_ids == Ids(["a", "b"])
     assert read_events(np.array([[1, 2, 3], [4, 5, 6]])).matrix.data.tolist() == [3, 6]
+
+
+def test_strings_are_numbered_alike_without_pyarrow(monkeypatch):
+    rng = np.random.default_rng(4)
+    words = np.array(["", "NULL", "é", "b", "a\0", "😀", None], object)
+    frame = pd.DataFrame({"user": rng.choice(words, 300), "item": rng.choice(words, 300)})
+    with_arrow = [read_events(one, missing="drop") for one in (frame, pl.from_pandas(frame))]
+    monkeypatch.setattr("everypair.data.tables.frames._distinct_strings", lambda values: None)
+    for got, source in zip(with_arrow, (frame, pl.from_pandas(frame))):
+        want = read_events(source, missing="drop")
+        assert got.user_ids == want.user_ids == Ids(["", "NULL", "a\0", "b", "é", "😀"])
+        np.testing.assert_array_equal(got.matrix.toarray(), want.matrix.toarray())
+        assert got.dropped == want.dropped

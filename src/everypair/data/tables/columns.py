@@ -137,17 +137,32 @@ def code_texts(distinct: list[str], codes: NDArray[np.int64], ids: str = "auto")
     >>> column.ids, column.values.tolist(), column.missing.tolist()
     (Ids(2: 9, 10), [1, 0, -1, -1, 1], [False, False, True, True, False])
     """
-    kept = [code for code, text in enumerate(distinct) if text not in MISSING_WORDS]
-    texts = [distinct[code] for code in kept]
-    if ids != "string" and texts and all(map(_INTEGER.fullmatch, texts)):
-        integers = np.array([int(text) for text in texts], np.int64)
-        ascending = np.argsort(integers)
-        values: NDArray[Any] = integers[ascending]
-    else:
-        ascending = np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int64)
-        values = string_array([texts[place] for place in ascending.tolist()])
-    rank = np.full(len(distinct) + 1, -1, np.int64)  # the last is for −1
-    rank[np.array(kept, np.int64)[ascending]] = np.arange(len(kept))
+    present = [code for code, text in enumerate(distinct) if text not in MISSING_WORDS]
+    texts = [distinct[code] for code in present]
+    if len(texts) < len(distinct):
+        kept = np.full(len(distinct) + 1, -1, np.int64)  # the last is for −1
+        kept[present] = np.arange(len(present))
+        codes = kept[codes]
+    if ids == "string" or not texts or not all(map(_INTEGER.fullmatch, texts)):
+        return rank_texts(texts, codes)
+    integers = np.array([int(text) for text in texts], np.int64)
+    ascending = np.argsort(integers)
+    return _ranked(integers[ascending], ascending, codes)
+
+
+def rank_texts(distinct: list[str], codes: NDArray[np.int64]) -> Column:
+    """Number strings in ascending order; ``codes`` are positions in ``distinct``, −1 where a row has nothing.
+
+    >>> rank_texts(["b", "a"], np.array([0, 1, 0])).values.tolist()
+    [1, 0, 1]
+    """
+    ascending = np.array(sorted(range(len(distinct)), key=distinct.__getitem__), np.int64)
+    return _ranked(string_array([distinct[place] for place in ascending.tolist()]), ascending, codes)
+
+
+def _ranked(values: NDArray[Any], ascending: NDArray[Any], codes: NDArray[np.int64]) -> Column:
+    rank = np.full(len(values) + 1, -1, np.int64)  # the last is for −1
+    rank[ascending] = np.arange(len(values))
     positions = rank[codes]
     missing = positions < 0
     return Column(positions, missing if missing.any() else None, Ids._of_distinct(values))

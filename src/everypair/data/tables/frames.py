@@ -13,7 +13,7 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from everypair.data.ids import is_missing, number_ids, string_array
-from everypair.data.tables.columns import LIST_MARK, Column, Problems, check_integers, code_texts
+from everypair.data.tables.columns import LIST_MARK, Column, Problems, check_integers, code_texts, rank_texts
 from everypair.data.tables.readers import MomentReader, as_slices
 
 Array = NDArray[Any]
@@ -89,8 +89,12 @@ class FrameTable:
         readers = {"id": self._ids, "text": self._texts, "number": self._numbers, "moment": self._moments}
         columns = {}
         for name, kind in wanted.items():
-            array = _one_dimensional(self._columns[name], name)
-            columns[name] = readers[kind](array, name, problems, ids)
+            values = self._columns[name]
+            known = _distinct_strings(values) if kind == "text" or (kind == "id" and ids != "integer") else None
+            if known is None:
+                columns[name] = readers[kind](_one_dimensional(values, name), name, problems, ids)
+            else:
+                columns[name] = rank_texts(*known)
         return columns
 
     def _ids(self, array: Array, name: Hashable, problems: Problems, ids: str) -> Column:
@@ -177,6 +181,30 @@ class FrameTable:
         if missing is not None:
             absent |= missing
         return Column(_spread(column.values, missing, 0), absent if absent.any() else None)
+
+
+def _distinct_strings(values: Any) -> tuple[list[str], Array] | None:
+    """Return a column of strings as distinct ones and where each row's is among them, −1 where missing, by pyarrow.
+
+    Without pyarrow, or for anything but strings, None: the column is then read value by value.
+    """
+    if not isinstance(values, nw.Series) or values.dtype not in (nw.String, nw.Categorical, nw.Enum):
+        return None
+    try:
+        encoded = values.to_arrow().dictionary_encode()
+    except (ImportError, AttributeError):
+        return None
+    distinct = encoded.dictionary.to_pylist()
+    if not all(isinstance(one, str) for one in distinct):
+        return None
+    codes = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
+    used = np.zeros(len(distinct) + 1, np.bool_)  # a category need not have a row; the last is for −1
+    used[codes] = True
+    if used[:-1].all():
+        return distinct, codes
+    place = np.where(used, np.cumsum(used) - 1, -1)
+    place[-1] = -1
+    return [one for one, kept in zip(distinct, used.tolist()) if kept], place[codes]
 
 
 def _one_dimensional(values: Any, name: Hashable) -> Array:
