@@ -79,7 +79,8 @@ def checked_matrix(features: Any, name: str) -> Any:
         raise ValueError(f"{name} must be a matrix with one row per entity, got shape {matrix.shape}.")
     if matrix.dtype.kind not in "buif":
         raise TypeError(
-            f"{name} must hold numbers, got dtype {matrix.dtype}: everypair.features.table_features encodes names."
+            f"{name} must hold numbers, got dtype {matrix.dtype}: encode names as columns of 0 and 1, as "
+            "everypair.features.table_features does."
         )
     if sp.issparse(matrix):
         matrix, _ = as_csr(matrix, np.result_type(matrix.dtype, np.float32), name)
