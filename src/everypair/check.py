@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
+from narwhals.exceptions import DuplicateError
+
+from everypair.column_names import looks_like_events
 
 
 def is_number(value: Any) -> bool:
@@ -41,9 +45,41 @@ def generator(random_state: Any) -> np.random.Generator:
         ) from failure
 
 
+def dense_array(matrix: Any, name: str) -> Any:
+    """Return an array in this machine's byte order; masked entries, which would lose their mask, are refused.
+
+    >>> dense_array(np.array([[1, 2]], dtype=">i4"), "X").dtype.isnative
+    True
+    """
+    if isinstance(matrix, np.ma.MaskedArray) and np.ma.getmaskarray(matrix).any():
+        raise ValueError(
+            f"{name} has {np.ma.getmaskarray(matrix).sum()} masked entries, which would count as values: fill them "
+            "(filled(0), or filled(numpy.nan) where NaN means unknown), or store the others in a sparse matrix."
+        )
+    array = np.asarray(matrix)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def refuse_events(matrix: Any, name: str) -> None:
+    """Refuse a data frame of events, one per row, where a matrix is wanted."""
+    if isinstance(matrix, np.ndarray | list | tuple) or sp.issparse(matrix):
+        return
+    try:
+        frame = nw.from_native(matrix, eager_only=True, pass_through=True)
+    except DuplicateError:
+        raise ValueError(f"{name} is a frame with columns of the same name: give them different names.") from None
+    if isinstance(frame, nw.DataFrame) and looks_like_events(frame.columns):
+        shown = ", ".join(map(repr, frame.columns[:4]))
+        raise ValueError(
+            f"{name} is a table of events (its columns are {shown}), not a matrix of rows × columns: "
+            "everypair.data.read_events(frame).matrix makes one of it."
+        )
+
+
 def as_csr(matrix: Any, dtype: Any, name: str) -> tuple[Any, int]:
     """Return a canonical CSR array (sorted, duplicates summed) and the number of entries stored before."""
-    array: Any = matrix if sp.issparse(matrix) else np.asarray(matrix)
+    refuse_events(matrix, name)
+    array: Any = matrix if sp.issparse(matrix) else dense_array(matrix, name)
     if array.dtype.kind not in "buif":
         if sp.issparse(matrix):
             raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")

@@ -119,5 +119,5 @@ def test_lengths_and_types_of_a_mapping():
         read_events({"user": [1, 2], "item": [1, 1], "t": [1.0]}, time="t")
     with pytest.raises(ValueError, match="no events"):
         read_events({"user": [], "item": []})
-    with pytest.raises(TypeError, match="data frame or a mapping"):
-        read_events([("ann", 1)])
+    with pytest.raises(TypeError, match=r"a data frame, a mapping .* got int"):
+        read_events(5)

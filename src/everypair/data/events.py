@@ -1,26 +1,40 @@
-"""From a table of events (who, what, and perhaps how much and when) to a matrix with ids."""
+"""From a table of events (who, what, and perhaps how much and when) to a matrix with ids.
+
+    x_ij = Σ w_e, the last, the largest or the number of the w_e over the events e of user i and item j
+
+With a threshold θ an event's weight is 1 where its rating is at least θ, and −(dislike weight) or nothing below.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import sys
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.data.ids import Ids, number_ids
+from everypair.check import integer, is_number
+from everypair.data.event_columns import AUTO, ROLES, EventColumns, choose_columns
+from everypair.data.event_pairs import EventRows, frequent_pairs, join_events, used_ids
+from everypair.data.ids import Ids
+from everypair.data.tables import ID_TYPES, Column, Problems, Table, TextOptions, open_table
+
+Array = NDArray[Any]
+DUPLICATES = ("auto", "sum", "last", "max", "count")
 
 
 @dataclass(frozen=True)
 class Events:
-    """Users × items: ``matrix[i, j]`` is the summed weight of the events of user i and item j (csr, float32).
+    """Users × items: ``matrix[i, j]`` is the weight of user i and item j (csr, float32), never 0 where it is stored.
 
-    ``user_ids`` and ``item_ids`` name rows and columns, ascending. ``times`` stores the latest time of every
-    pair in the same pattern (``None`` without times; dates become seconds since 1970). ``duplicates`` counts
-    the events that were added to an earlier one of the same pair.
+    ``user_ids`` and ``item_ids`` name rows and columns, ascending; each has an entry. ``times`` stores the latest time
+    of every pair in the same pattern (``None`` without times; dates become seconds since 1970). ``duplicates`` counts
+    the events that were joined with another one of the same pair. ``columns`` says which column was read as what.
+    ``dropped`` counts what was left out and why: events with something ``"missing"`` or ``"below threshold"``, pairs
+    of ``"weight 0"`` and those of ``"rare"`` users or items.
     """
 
     matrix: Any
@@ -28,104 +42,197 @@ class Events:
     item_ids: Ids
     times: Any
     duplicates: int
+    columns: Mapping[str, Hashable | None] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_events(
-    frame: Any, *, user: str = "user", item: str = "item", weight: str | None = None, time: str | None = None
+    source: Any,
+    *,
+    user: Hashable = AUTO,
+    item: Hashable = AUTO,
+    weight: Hashable | None = AUTO,
+    time: Hashable | None = AUTO,
+    threshold: float | None = None,
+    dislike_weight: float = 0.0,
+    duplicates: Literal["auto", "sum", "last", "max", "count"] = "auto",
+    missing: Literal["error", "drop"] = "error",
+    min_user_events: int = 1,
+    min_item_events: int = 1,
+    ids: Literal["auto", "string", "integer"] = "auto",
+    delimiter: str | None = None,
+    header: bool | Sequence[str] | None = None,
+    quote: str | None = '"',
+    encoding: str = "utf-8",
+    verbose: bool = True,
 ) -> Events:
     """Turn a table of events into a matrix with ids.
 
-    ``frame`` is any eager data frame (pandas, polars, pyarrow, …) or a mapping from column names to arrays;
-    ``user``, ``item``, ``weight`` and ``time`` name its columns. Ids are strings or integers. Without
-    ``weight`` every event counts 1; a negative weight is a dislike. Times are numbers or dates.
+    Parameters
+    ----------
+    source
+        A file: CSV, TSV or other delimited text, plain, gzip or zstd; Parquet or Arrow (extra ``io``); npz with an
+        array per column. Or a data frame (pandas, polars, pyarrow, …), a mapping from column names to arrays, or rows
+        ``(user, item)``, ``(user, item, weight)``, ``(user, item, weight, time)``.
+    user, item, weight, time
+        The columns, by name or by position. ``"auto"`` finds the usual names and says in one line what it took;
+        ``None`` does without weight or time. Without a weight every event counts 1; a negative weight is a dislike.
+        Times are ISO dates or numbers of any clock.
+    threshold
+        For ratings: an event is a positive of weight 1 where its rating is at least this, and left out where it is
+        lower. ``weight`` then names the ratings.
+    dislike_weight
+        With a threshold: keep lower ratings as dislikes of this weight. Small ones, such as 0.02, are a good start.
+    duplicates
+        Several events of one pair: their ``"sum"``, the ``"last"`` (by time if there is one, else by order), the
+        ``"max"``, or their ``"count"``, whatever their weights. ``"auto"`` is the sum, with a threshold the last.
+    missing
+        Events without user, item, weight or time (empty, NULL, NaN, NA, None): an ``"error"``, or ``"drop"``.
+    min_user_events, min_item_events
+        Leave out users with fewer different items and items with fewer different users, until none is left that has.
+    ids
+        ``"auto"``: what the table holds; in text, integers where all ids of a column are (and none has a leading
+        zero), else strings. ``"string"`` and ``"integer"`` insist.
+    delimiter, header, quote, encoding
+        Of a text file. ``None`` finds delimiter and header; ``header=["user", "item"]`` names the columns of a file
+        that has none; ``quote=None`` takes quotes for characters.
+    verbose
+        Say on standard error what was guessed.
 
+    Examples
+    --------
     >>> events = read_events({"user": ["ann", "bob", "ann"], "item": [7, 7, 5]})
     >>> events.matrix.toarray().tolist(), events.user_ids, events.item_ids
     ([[1.0, 1.0], [0.0, 1.0]], Ids(2: 'ann', 'bob'), Ids(2: 5, 7))
+    >>> read_events([("ann", 7, 5.0), ("ann", 8, 2.0), ("bob", 7, 4.0)], threshold=4).dropped
+    {'below threshold': 1}
     """
-    column = _column_reader(frame, [name for name in (user, item, weight, time) if name is not None])
-    user_ids, rows = number_ids(column(user), f"Column {user!r}")
-    item_ids, columns = number_ids(column(item), f"Column {item!r}")
-    if len(rows) != len(columns):
-        raise ValueError(f"Columns {user!r} and {item!r} differ in length: {len(rows)} and {len(columns)}.")
-    if len(rows) == 0:
-        raise ValueError("The table has no events.")
-    weights = np.ones(len(rows)) if weight is None else _weights(column(weight), weight, len(rows))
-    moments = None if time is None else _times(column(time), time, len(rows))
-
-    shape = (len(user_ids), len(item_ids))
-    pairs, place = np.unique(rows * shape[1] + columns, return_inverse=True)
-    indptr = np.searchsorted(pairs, np.arange(shape[0] + 1) * shape[1])
-    indices = pairs % shape[1]
-
-    def matrix_of(data: NDArray[Any]) -> Any:
-        return sp.csr_array((data, indices, indptr), shape=shape)
-
-    latest = None
-    if moments is not None:
-        latest = np.full(len(pairs), moments.min())
-        np.maximum.at(latest, place, moments)
+    _check_options(threshold, dislike_weight, duplicates, missing, ids)
+    least = integer("min_user_events", min_user_events), integer("min_item_events", min_item_events)
+    if duplicates == "auto":
+        duplicates = "sum" if threshold is None else "last"
+    given = {"user": user, "item": item, "weight": weight, "time": time}
+    if duplicates == "count" and threshold is None and weight not in (AUTO, None):
+        raise ValueError(f"duplicates='count' does not look at weights: leave out weight={weight!r}.")
+    counted = duplicates == "count" and threshold is None
+    table = open_table(source, TextOptions(delimiter, header, quote, encoding), list(given.values()))
+    chosen = choose_columns(table, given, threshold, counted)
+    columns, chosen = _read(table, chosen, missing, ids)
+    if verbose and chosen.note:
+        print(f"{table.place}{chosen.note}.", file=sys.stderr)
+    dropped: dict[str, int] = {}
+    events = _present(columns, dropped)
+    if len(events.rows) == 0:
+        raise ValueError(f"{table.place}The table has no events{' without missing values' if dropped else ''}.")
+    if threshold is not None:
+        below = events.weights < threshold
+        events = replace(events, weights=np.where(below, -float(dislike_weight), 1.0))
+        if below.any() and not dislike_weight:
+            dropped["below threshold"] = int(below.sum())
+    pairs = join_events(events, duplicates)
+    if np.abs(pairs.weights).max() > np.finfo(np.float32).max:
+        raise ValueError(f"Column {chosen.weight!r} adds up to weights beyond the range of float32: rescale it.")
+    stored = pairs.weights.astype(np.float32) != 0
+    if not stored.all() and threshold is None:
+        dropped["weight 0"] = int((~stored).sum())
+    joined = len(events.rows) - len(pairs.rows)
+    pairs = pairs.where(stored)
+    if len(pairs.rows) == 0:
+        raise ValueError(f"{table.place}No event is left: all weights are 0 or below the threshold.")
+    kept = frequent_pairs(pairs, *least)
+    if not kept.all():
+        dropped["rare"] = int((~kept).sum())
+        pairs = pairs.where(kept)
+    if len(pairs.rows) == 0:
+        raise ValueError(
+            f"{table.place}No event is left: no users have {least[0]} items that have {least[1]} users each. Lower "
+            "min_user_events or min_item_events."
+        )
+    user_ids, rows = used_ids(columns["user"].ids, pairs.rows)
+    item_ids, places = used_ids(columns["item"].ids, pairs.columns)
+    shape = len(user_ids), len(item_ids)
+    indptr = np.searchsorted(rows, np.arange(shape[0] + 1))
     return Events(
-        matrix=matrix_of(_as_float32(np.bincount(place, weights=weights), weight)),
+        matrix=sp.csr_array((pairs.weights.astype(np.float32), places, indptr), shape=shape),
         user_ids=user_ids,
         item_ids=item_ids,
-        times=None if latest is None else matrix_of(latest),
-        duplicates=len(rows) - len(pairs),
+        times=None if pairs.times is None else sp.csr_array((pairs.times, places, indptr), shape=shape),
+        duplicates=joined,
+        columns={role: getattr(chosen, role) for role in ROLES},
+        dropped=dropped,
     )
 
 
-def _column_reader(frame: Any, wanted: list[str]) -> Callable[[str], Any]:
-    """Return a function from a column's name to its values, after checking that all columns exist."""
-    if isinstance(frame, Mapping):
-        names, read = list(frame), frame.__getitem__
-    else:
-        try:
-            table = nw.from_native(frame, eager_only=True)
-        except TypeError:
-            raise TypeError(
-                "frame must be a data frame or a mapping from column names to arrays, "
-                f"got {type(frame).__name__}; collect a lazy frame first."
-            ) from None
-        names, read = table.columns, lambda name: table[name].to_numpy()
-    missing = [name for name in wanted if name not in names]
-    if missing:
+def _check_options(threshold: Any, dislike_weight: Any, duplicates: Any, missing: Any, ids: Any) -> None:
+    if duplicates not in DUPLICATES:
+        raise ValueError(f"duplicates must be one of {', '.join(DUPLICATES)}, got {duplicates!r}.")
+    if missing not in ("error", "drop"):
+        raise ValueError(f'missing must be "error" or "drop", got {missing!r}.')
+    if ids not in ID_TYPES:
+        raise ValueError(f"ids must be one of {', '.join(ID_TYPES)}, got {ids!r}.")
+    if threshold is not None and not (is_number(threshold) and np.isfinite(threshold)):
+        raise ValueError(f"threshold must be a number, the lowest rating of a positive, or None, got {threshold!r}.")
+    if not (is_number(dislike_weight) and 0 <= dislike_weight < np.inf):
+        raise ValueError(f"dislike_weight must be a number ≥ 0, got {dislike_weight!r}.")
+    if dislike_weight and threshold is None:
+        raise ValueError("dislike_weight belongs to ratings: say with threshold= which of them are dislikes.")
+    if dislike_weight and duplicates == "count":
+        raise ValueError("duplicates='count' has no dislikes: choose 'last', 'max' or 'sum'.")
+
+
+def _read(table: Table, chosen: EventColumns, missing: str, ids: str) -> tuple[dict[str, Column], EventColumns]:
+    """Return the column of each role; a time that was only guessed and cannot be read is left out."""
+    kinds = {"user": "id", "item": "id", "weight": "number", "time": "moment"}
+    names = {role: name for role in ROLES if (name := getattr(chosen, role)) is not None}
+    problems = Problems(table.place)
+    read = table.read({name: kinds[role] for role, name in names.items()}, problems, ids)
+    columns = {role: read[name] for role, name in names.items()}
+    _check_lengths(columns, names)
+    if missing == "error":
+        for role, column in columns.items():
+            if column.missing is not None:
+                problems.add(_missing_sentence(role, names[role], column.missing, table), about=names[role])
+    of_time = problems.take(chosen.time) if "time" in chosen.guessed else []
+    problems.report()
+    if of_time:
+        del columns["time"]
+        said = f"{chosen.note}; time is left out: {of_time[0].sentence.rstrip('.')}"
+        chosen = replace(chosen, time=None, note=said)
+    return columns, chosen
+
+
+def _check_lengths(columns: dict[str, Column], names: dict[str, Hashable]) -> None:
+    """Refuse columns of a mapping that do not fit each other."""
+    lengths = {role: len(column.values) for role, column in columns.items()}
+    size = lengths["user"]
+    if lengths["item"] != size:
         raise ValueError(
-            f"There is no column {', '.join(map(repr, missing))}: the columns are "
-            f"{', '.join(map(repr, names))}. Name yours with user=, item=, weight= and time=."
+            f"Columns {names['user']!r} and {names['item']!r} differ in length: {size} and {lengths['item']}."
         )
-    return read
+    for role in ("weight", "time"):
+        if lengths.get(role, size) != size:
+            raise ValueError(f"Column {names[role]!r} must have one {role} per event, {size}, got {lengths[role]}.")
 
 
-def _weights(values: Any, name: str, length: int) -> NDArray[np.float64]:
-    weights = np.asarray(values)
-    if weights.shape != (length,):
-        raise ValueError(f"Column {name!r} must have one weight per event, {length}, got shape {weights.shape}.")
-    if weights.dtype.kind not in "buif":
-        raise TypeError(f"Column {name!r} must hold numbers, got {weights.dtype}: convert it with astype(float).")
-    if not np.isfinite(weights).all():
-        raise ValueError(f"Column {name!r} has NaN or infinite weights: drop those events or fill in a weight.")
-    return weights.astype(np.float64)
+def _missing_sentence(role: str, name: Hashable, missing: Array, table: Table) -> str:
+    count, where = int(missing.sum()), table.where(int(np.argmax(missing)))
+    what = {"weight": "NaN or missing weights", "time": "missing times"}.get(role)
+    found = f"{count} missing value{'s' * (count > 1)}, the first" if what is None else f"{what}, {count}, the first"
+    other = f", or {role}=None does without" if what else ""
+    return f"Column {name!r} has {found} in {where}: missing='drop' leaves those events out{other}."
 
 
-def _as_float32(sums: NDArray[Any], name: str | None) -> NDArray[np.float32]:
-    if np.abs(sums).max() > np.finfo(np.float32).max:
-        raise ValueError(f"Column {name!r} adds up to weights beyond the range of float32: rescale it.")
-    return sums.astype(np.float32)
-
-
-def _times(values: Any, name: str, length: int) -> NDArray[Any]:
-    """Return times as int64 or float64; dates as seconds since 1970."""
-    moments = np.asarray(values)
-    if moments.shape != (length,):
-        raise ValueError(f"Column {name!r} must have one time per event, {length}, got shape {moments.shape}.")
-    if moments.dtype.kind not in "iufM":
-        raise TypeError(
-            f"Column {name!r} must hold numbers or dates, got {moments.dtype}: "
-            "convert it to numbers or datetime64 (UTC)."
-        )
-    dated = moments.dtype.kind == "M"
-    if (np.isnat(moments) if dated else ~np.isfinite(moments)).any():
-        raise ValueError(f"Column {name!r} has missing or infinite times: drop those events or fill in a time.")
-    if dated:
-        return (moments - np.datetime64(0, "s")) / np.timedelta64(1, "s")
-    return moments.astype(np.float64 if moments.dtype.kind == "f" else np.int64)
+def _present(columns: dict[str, Column], dropped: dict[str, int]) -> EventRows:
+    """Return the events of which nothing is missing."""
+    absent = [column.missing for column in columns.values() if column.missing is not None]
+    kept: Any = slice(None)
+    if absent:
+        kept = ~np.logical_or.reduce(absent)
+        dropped["missing"] = int((~kept).sum())
+    rows = columns["user"].values[kept]
+    return EventRows(
+        rows,
+        columns["item"].values[kept],
+        columns["weight"].values[kept] if "weight" in columns else np.ones(len(rows)),
+        columns["time"].values[kept] if "time" in columns else None,
+    )

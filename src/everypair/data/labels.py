@@ -16,6 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from everypair.check import dense_array
+
 UNLABELED = ("negative", "missing")
 
 
@@ -124,8 +126,10 @@ def _read_sparse(Y: Any) -> tuple[sp.csr_array, sp.csr_array]:
 def _read_dense(Y: Any, unlabeled: str) -> tuple[sp.csr_array, sp.csr_array]:
     """(positives, entries that are not NaN as ones)."""
     try:
-        dense = np.asarray(Y)
+        dense = dense_array(Y, "Y")
     except ValueError as failure:
+        if isinstance(Y, np.ma.MaskedArray):
+            raise
         raise ValueError("Y must be a 2-D indicator matrix; MultiLabelBinarizer makes one of lists.") from failure
     _check_kind(dense.dtype, dense.shape)
     known = ~np.isnan(dense)

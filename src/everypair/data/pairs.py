@@ -7,7 +7,7 @@ of weight w. Everything that is not stored is unknown; the objective treats it a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -69,10 +69,7 @@ class Pairs:
                 "drop, fill or rescale them."
             )
         if np.any(matrix.data == 0):
-            raise ValueError(
-                f"{name} stores explicit zeros, which are neither positives nor dislikes: call "
-                "eliminate_zeros() first (store a negative value −w for a dislike of weight w)."
-            )
+            _explain_zeros(interactions, dtype, name)
         if not np.any(matrix.data > 0):
             raise ValueError(f"{name} has no positive entry: there is nothing to learn from. Is it the right matrix?")
         disliked = matrix.data < 0
@@ -161,6 +158,22 @@ def kept_pointers(indptr: Array, kept: Array) -> NDArray[np.int64]:
     [0, 1, 2]
     """
     return np.concatenate([[0], np.cumsum(kept)])[indptr]
+
+
+def _explain_zeros(interactions: Any, dtype: Any, name: str) -> NoReturn:
+    """Say where stored zeros come from: values too small, duplicates that cancel, or zeros that were stored."""
+    stored = interactions.tocoo().data if sp.issparse(interactions) else np.asarray(interactions)
+    if np.any((stored != 0) & (stored.astype(dtype) == 0)):
+        raise ValueError(f"{name} has values that are 0 as {np.dtype(dtype)}: rescale them.")
+    if np.all(stored != 0):
+        raise ValueError(
+            f"{name} stores pairs several times whose values cancel: they would be explicit zeros, which say nothing; "
+            "call sum_duplicates() and then eliminate_zeros(), or keep one value of each."
+        )
+    raise ValueError(
+        f"{name} stores explicit zeros, which are neither positives nor dislikes: call "
+        "eliminate_zeros() first (store a negative value −w for a dislike of weight w)."
+    )
 
 
 def _aligned_targets(targets: Any, matrix: Any, dtype: Any) -> Array:

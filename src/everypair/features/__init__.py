@@ -1,6 +1,8 @@
-"""Raw side information → X and L: scaling, landmarks and kernels, groups of features, similarity graphs."""
+"""Raw side information → X and L: tables, text and edge lists, scaling, landmarks and kernels, similarity graphs."""
 
+from everypair.features.edges import edge_graph
 from everypair.features.knn import knn_graph
 from everypair.features.nystrom import NystromFeatures
+from everypair.features.table import FeatureTable, TableFeatures, table_features
 
-__all__ = ["NystromFeatures", "knn_graph"]
+__all__ = ["FeatureTable", "NystromFeatures", "TableFeatures", "edge_graph", "knn_graph", "table_features"]

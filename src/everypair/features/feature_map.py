@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from everypair.check import as_csr
+from everypair.check import as_csr, dense_array
 from everypair.features.scaling import prepare_features
 
 
@@ -34,7 +34,7 @@ class FeatureMap:
     @classmethod
     def of(cls, features: Any, name: str, normalize: bool = False, fit_intercept: bool = False) -> FeatureMap:
         """Learn the layout of training features."""
-        if isinstance(features, Mapping):
+        if _are_groups(features):
             if not features:
                 raise ValueError(f"{name} is an empty dict: give at least one group of features, or None.")
             widths = {
@@ -47,7 +47,7 @@ class FeatureMap:
 
     def __call__(self, features: Any, rows: int | None = None, dtype: Any = np.float64) -> Any:
         """Return X for these entities, checked to be like those of training (and ``rows`` many)."""
-        if isinstance(features, Mapping):
+        if _are_groups(features):
             features = {str(group): part for group, part in features.items()}
             if self.widths is None or set(features) != set(self.widths):
                 wanted = "one matrix" if self.widths is None else f"the groups {', '.join(self.widths)}"
@@ -74,16 +74,24 @@ class FeatureMap:
 
 def checked_matrix(features: Any, name: str) -> Any:
     """Return a finite numeric matrix, sparse (csr) or dense, or refuse it with a sentence."""
-    matrix = features if sp.issparse(features) else np.asarray(features)
+    matrix = features if sp.issparse(features) else dense_array(features, name)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise ValueError(f"{name} must be a matrix with one row per entity, got shape {matrix.shape}.")
     if matrix.dtype.kind not in "buif":
-        raise TypeError(f"{name} must hold numbers, got dtype {matrix.dtype}: encode names as columns of 0 and 1.")
+        raise TypeError(
+            f"{name} must hold numbers, got dtype {matrix.dtype}: encode names as columns of 0 and 1, as "
+            "everypair.features.table_features does."
+        )
     if sp.issparse(matrix):
         matrix, _ = as_csr(matrix, np.result_type(matrix.dtype, np.float32), name)
     if not _is_finite(matrix):
         raise ValueError(f"{name} has NaN or infinite values: drop or fill them.")
     return matrix
+
+
+def _are_groups(features: Any) -> bool:
+    """Whether features are a mapping of named groups; scipy's DOK matrices are mappings too, of positions."""
+    return isinstance(features, Mapping) and not sp.issparse(features)
 
 
 def _is_finite(matrix: Any) -> bool:

@@ -14,6 +14,8 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
+from everypair.check import dense_array
+
 _BLOCK_MB = 64  # distances held at a time
 
 
@@ -55,7 +57,7 @@ def knn_graph(features: Any, k: int = 10, metric: Literal["cosine", "euclidean"]
 
 def _checked_features(features: Any) -> Any:
     sparse = sp.issparse(features)
-    matrix = sp.csr_array(features) if sparse else np.asarray(features)
+    matrix = sp.csr_array(features) if sparse else dense_array(features, "features")
     if matrix.ndim != 2 or min(matrix.shape) == 0:
         raise ValueError(f"features must be a non-empty matrix, one row per node, got shape {matrix.shape}.")
     if matrix.dtype.kind not in "buif":

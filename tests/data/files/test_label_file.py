@@ -1,8 +1,10 @@
 """Known answers on hand-written files, hostile files, and round trips."""
 
 import gzip
+import io
 import re
 import time
+import zipfile
 
 import numpy as np
 import pytest
@@ -158,8 +160,11 @@ def test_libsvm_index_base(tmp_path):
     for path, base in ((from_zero, None), (from_zero, 0), (from_one, None), (from_one, 1)):
         assert read_multilabel(path, index_base=base).X.toarray().tolist() == [[1, 0, 2]]
     assert read_multilabel(from_one, index_base=0).X.toarray().tolist() == [[0, 1, 0, 2]]
-    with pytest.raises(ValueError, match="line 1: the feature index 0 is out of range: with 2 features it is from 1"):
-        read_multilabel(from_zero, index_base=1)
+    for text in ("1 1:1\n2 0:1 2:2\n", "1\n1 0:1\n"):
+        with pytest.raises(
+            ValueError, match="line 2: the feature index 0 is out of range: with index_base=1 the first is 1"
+        ):
+            read_multilabel(write(tmp_path, text), "libsvm", index_base=1)
     with pytest.raises(ValueError, match="index_base must be"):
         read_multilabel(from_zero, index_base=2)
 
@@ -398,3 +403,49 @@ def test_bad_arguments(tmp_path):
         read_multilabel(path, "libsvm", n_features=0)
     with pytest.raises(ValueError, match=r"line 1: the header must be"):
         read_multilabel(write(tmp_path, "1 0:1\n"), "xc")
+
+
+@pytest.mark.parametrize("format", ["xc", "npz"])
+@pytest.mark.parametrize(
+    ("X", "Y", "names", "problem"),
+    [
+        (np.ones((2, 2)), np.ones((3, 2)), (None, None), "X has 2 rows and Y 3"),
+        ([[np.nan, 1]], [[1, 1]], (None, None), "X holds NaN or infinite values"),
+        ([[np.inf, 1]], [[1, 1]], (None, None), "X holds NaN or infinite values"),
+        ([[1e300, 1]], [[1, 1]], (None, None), "X holds NaN or infinite values, or some beyond float32"),
+        ([[1, 1]], [[1, 2]], (None, None), "Y must hold 0 and 1 only"),
+        ([[1, 1]], [[1, 1]], (("a",), None), "feature_names must be 2 strings"),
+        ([[1, 1]], [[1, 1]], (None, ("a", 3)), "label_names must be 2 strings"),
+    ],
+)
+def test_what_could_not_be_read_back_is_not_written(tmp_path, format, X, Y, names, problem):
+    path = tmp_path / "data"
+    path.write_text("what was there before")
+    with pytest.raises(ValueError, match=problem):
+        write_multilabel(path, MultiLabelData(sp.csr_array(X), sp.csr_array(Y), *names), format)
+    assert path.read_text() == "what was there before"
+    assert [file.name for file in tmp_path.iterdir()] == ["data"]
+
+
+def test_an_npz_file_that_claims_more_than_it_holds(tmp_path):
+    path = tmp_path / "data.npz"
+    write_multilabel(path, random_data(), "npz")
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)})
+    members["X_data.npy"] = header.getvalue() + bytes(80)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(ValueError, match="X_data cannot be read: its header claims 8,000,000,000,000 bytes, more than"):
+        read_multilabel(path)
+
+
+def test_an_npz_file_with_indices_that_are_no_integers(tmp_path):
+    path = tmp_path / "data.npz"
+    arrays = csr_parts("X", [[1, 2]]) | csr_parts("Y", [[1]])
+    for part in ("indices", "indptr"):
+        np.savez(path, **arrays | {f"X_{part}": arrays[f"X_{part}"] + 0.5})
+        with pytest.raises(ValueError, match=f"X_{part} must be integers, got float64"):
+            read_multilabel(path)

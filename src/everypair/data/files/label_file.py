@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair.check import as_csr
+from everypair.data.files.archive import array_names, read_archive
 from everypair.data.files.arff import read_arff
 from everypair.data.files.lines import Parts, first_bytes, numbered_lines
 from everypair.data.files.text import looks_like_header, read_libsvm, read_xc
@@ -143,20 +142,22 @@ def _label_file(path: Path) -> Path:
 
 
 def _read_npz(path: Path, split: str | None) -> Parts:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            X_name, Y_name = _choose_pair(path, archive.files, split)
-            X, Y = _matrix(path, archive, X_name), _matrix(path, archive, Y_name)
-            names = [_names(path, archive, *which) for which in (("feature", X.shape[1]), ("label", Y.shape[1]))]
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError) as failure:
-        raise ValueError(f"{path} is no npz file that can be read: {failure}") from None
-    if X.shape[0] != Y.shape[0]:
-        raise ValueError(f"{path}: {X_name} has {X.shape[0]} rows and {Y_name} {Y.shape[0]}, they must be the same.")
-    if not np.isfinite(X.data).all():
-        raise ValueError(f"{path}: {X_name} holds NaN or infinite values.")
-    if not np.isin(Y.data, (0, 1)).all():
-        raise ValueError(f"{path}: {Y_name} must hold 0 and 1 only.")
+    files = array_names(path)
+    X_name, Y_name = _choose_pair(path, files, split)
+    X, Y = _matrix(path, X_name), _matrix(path, Y_name)
+    names = [_names(path, files, *which) for which in (("feature", X.shape[1]), ("label", Y.shape[1]))]
+    _check_values(X, Y, (X_name, Y_name), f"{path}: ")
     return Parts(X, Y, *names)
+
+
+def _check_values(X: Any, Y: Any, names: tuple[str, str], place: str) -> None:
+    """Refuse what no file of multi-label data may hold."""
+    if X.shape[0] != Y.shape[0]:
+        raise ValueError(f"{place}{names[0]} has {X.shape[0]} rows and {names[1]} {Y.shape[0]}, they must be the same.")
+    if not np.isfinite(X.data).all():
+        raise ValueError(f"{place}{names[0]} holds NaN or infinite values, or some beyond float32: mend them first.")
+    if not np.isin(Y.data, (0, 1)).all():
+        raise ValueError(f"{place}{names[1]} must hold 0 and 1 only.")
 
 
 def _choose_pair(path: Path, files: Sequence[str], split: str | None) -> tuple[str, str]:
@@ -177,42 +178,39 @@ def _choose_pair(path: Path, files: Sequence[str], split: str | None) -> tuple[s
     return pairs[split or ""]
 
 
-def _array(path: Path, archive: Any, name: str) -> Any:
-    if name not in archive.files:
-        raise ValueError(f"{path} has no array {name}.")
-    try:
-        return archive[name]
-    except ValueError as failure:  # a pickled object, which is never loaded
-        raise ValueError(f"{path}: the array {name} cannot be read: {failure}") from None
-
-
-def _matrix(path: Path, archive: Any, name: str) -> Any:
-    shape = _array(path, archive, f"{name}_shape")
+def _matrix(path: Path, name: str) -> Any:
+    parts = ("data", "indices", "indptr", "shape")
+    arrays = read_archive(path, [f"{name}_{part}" for part in parts])
+    data, indices, indptr, shape = (arrays[f"{name}_{part}"] for part in parts)
     if shape.shape != (2,) or shape.dtype.kind not in "iu":
         raise ValueError(f"{path}: {name}_shape must be two integers, got {shape.tolist()!r}.")
-    arrays = tuple(_array(path, archive, f"{name}_{part}") for part in ("data", "indices", "indptr"))
+    for part, array in (("indices", indices), ("indptr", indptr)):
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"{path}: {name}_{part} must be integers, got {array.dtype}.")
     try:
-        matrix, stored = as_csr(sp.csr_array(arrays, shape=tuple(shape.tolist())), np.float32, name)
-    except (ValueError, TypeError) as failure:
+        matrix, stored = as_csr(sp.csr_array((data, indices, indptr), shape=tuple(shape.tolist())), np.float32, name)
+    except (ValueError, TypeError, MemoryError) as failure:
         raise ValueError(f"{path}: {name} is no sparse matrix that can be read: {failure}") from None
     if stored != matrix.nnz:
         raise ValueError(f"{path}: {name} stores {stored - matrix.nnz} entries twice.")
     return matrix
 
 
-def _names(path: Path, archive: Any, kind: str, count: int) -> tuple[str, ...] | None:
-    if f"{kind}_names" not in archive.files:
+def _names(path: Path, files: Sequence[str], kind: str, count: int) -> tuple[str, ...] | None:
+    key = f"{kind}_names"
+    if key not in files:
         return None
-    names = _array(path, archive, f"{kind}_names")
+    names = read_archive(path, [key])[key]
     if names.dtype.kind != "U" or names.shape != (count,):
-        raise ValueError(f"{path}: {kind}_names must be {count} strings, got {names.dtype} of shape {names.shape}.")
+        raise ValueError(f"{path}: {key} must be {count} strings, got {names.dtype} of shape {names.shape}.")
     return tuple(names.tolist())
 
 
 def write_multilabel(path: AnyPath, data: MultiLabelData, format: str = "xc") -> None:
     """Write what `read_multilabel` reads back: ``"npz"`` everything, ``"xc"`` without the names.
 
-    Text is gzip where ``path`` ends in .gz.
+    Text is gzip where ``path`` ends in .gz. What could not be read back is refused before anything is written, and a
+    file of that name is replaced only when the new one is complete.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "tiny.txt")
@@ -220,21 +218,38 @@ def write_multilabel(path: AnyPath, data: MultiLabelData, format: str = "xc") ->
     >>> path.read_text()
     '1 2 2\\n1 0:0.5\\n'
     """
-    X, Y = as_csr(data.X, np.float32, "X")[0], as_csr(data.Y, np.float32, "Y")[0]
-    if format == "npz":
-        arrays: dict[str, Any] = {}
-        for name, matrix in (("X", X), ("Y", Y)):
-            arrays |= {f"{name}_{part}": getattr(matrix, part) for part in ("indptr", "indices", "data", "shape")}
-        names = {"feature_names": data.feature_names, "label_names": data.label_names}
-        arrays |= {name: np.array(given) for name, given in names.items() if given is not None}
-        with Path(path).open("wb") as archive:
-            np.savez_compressed(archive, **arrays)
-        return
-    if format != "xc":
+    if format not in ("xc", "npz"):
         raise ValueError(f"format must be xc or npz, got {format!r}.")
-    if not (Y.data == 1).all():
+    X, Y = as_csr(data.X, np.float32, "X")[0], as_csr(data.Y, np.float32, "Y")[0]
+    _check_values(X, Y, ("X", "Y"), "")
+    if format == "xc" and not (Y.data == 1).all():
         raise ValueError("An xc file holds labels that are present only: Y must store nothing but 1, or write npz.")
-    with gzip.open(path, "wb") if Path(path).suffix == ".gz" else Path(path).open("wb") as file:
+    names = {"feature_names": (data.feature_names, X.shape[1]), "label_names": (data.label_names, Y.shape[1])}
+    for name, (given, count) in names.items():
+        if given is not None and (len(given) != count or not all(isinstance(one, str) for one in given)):
+            raise ValueError(f"{name} must be {count} strings, one per column, got {len(given)} values.")
+    file = Path(path)
+    partial = file.with_name(file.name + ".partial")
+    try:
+        if format == "npz":
+            _write_npz(partial, X, Y, {name: given for name, (given, _) in names.items() if given is not None})
+        else:
+            _write_xc(partial, X, Y, packed=file.suffix == ".gz")
+        os.replace(partial, file)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _write_npz(path: Path, X: Any, Y: Any, names: dict[str, tuple[str, ...]]) -> None:
+    arrays: dict[str, Any] = {name: np.array(given) for name, given in names.items()}
+    for name, matrix in (("X", X), ("Y", Y)):
+        arrays |= {f"{name}_{part}": getattr(matrix, part) for part in ("indptr", "indices", "data", "shape")}
+    with path.open("wb") as archive:
+        np.savez_compressed(archive, **arrays)
+
+
+def _write_xc(path: Path, X: Any, Y: Any, packed: bool) -> None:
+    with gzip.open(path, "wb") if packed else path.open("wb") as file:
         file.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n".encode())
         for i in range(X.shape[0]):
             labels = ",".join(map(str, Y.indices[Y.indptr[i] : Y.indptr[i + 1]]))

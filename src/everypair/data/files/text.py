@@ -211,6 +211,9 @@ def read_libsvm(path: Path, index_base: int | None, n_features: int | None, labe
         raise ValueError(f"{path} is empty: it has no row.")
     smallest, largest = (min(rows.features), max(rows.features)) if rows.features else (1, 0)
     base = (0 if smallest == 0 else 1) if index_base is None else index_base
+    if smallest < base:
+        where = rows.line_of(rows.features.index(0), rows.feature_ends)
+        fail(path, where, "the feature index 0 is out of range: with index_base=1 the first is 1; say index_base=0.")
     width = largest + 1 - base if n_features is None else n_features
     if width < 1:
         raise ValueError(f"{path} has no feature in any row: give their number with n_features=.")

@@ -1,0 +1,57 @@
+"""Tables, wherever they come from: text files, Parquet and Arrow, npz, data frames, mappings, tuples."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import scipy.sparse as sp
+
+from everypair.data.files.archive import read_archive
+from everypair.data.tables.arrow import ArrowTable
+from everypair.data.tables.columns import ID_TYPES, LIST_MARK, Column, Problems, Table, listed_names, resolve_names
+from everypair.data.tables.delimited import DelimitedTable
+from everypair.data.tables.dialect import TextOptions, find_dialect
+from everypair.data.tables.frames import FrameTable
+from everypair.data.tables.streams import checked_file, kind_of_file
+
+__all__ = [
+    "ID_TYPES",
+    "LIST_MARK",
+    "Column",
+    "Problems",
+    "Table",
+    "TextOptions",
+    "listed_names",
+    "open_table",
+    "resolve_names",
+]
+
+
+def open_table(source: Any, options: TextOptions | None = None, asked: Sequence[Any] = ()) -> Table:
+    """Return a table of named columns from a path or from anything in memory.
+
+    ``options`` say how a text file is written; ``asked`` are names of columns that the caller knows to be there.
+
+    >>> open_table({"user": ["ann"], "item": [7]}).names
+    ['user', 'item']
+    """
+    options = options or TextOptions()
+    if sp.issparse(source):
+        raise TypeError("this is a sparse matrix already: give it to fit as it is.")
+    kind = "no file"
+    if isinstance(source, str | os.PathLike):
+        path = checked_file(source)
+        kind = kind_of_file(path)
+        if kind == "text":
+            return DelimitedTable(path, find_dialect(path, options, asked))
+    if options.given():
+        raise ValueError(f"{options.given()[0]}= belongs to text files, but this is {_named(kind)}: leave it out.")
+    if kind == "no file":
+        return FrameTable.of(source)
+    return FrameTable(read_archive(path), f"{path}: ") if kind == "npz" else ArrowTable(path, kind)
+
+
+def _named(kind: str) -> str:
+    return kind if kind == "no file" else f"{'an' if kind[0] in 'an' else 'a'} {kind} file"

@@ -1,0 +1,187 @@
+"""What a table gives for each wanted column, and the problems met on the way, all reported at once.
+
+"id"        the distinct ids, ascending, and the position of every row's id among them
+"text"      the same, but strings even where all of them are whole numbers
+"number"    float64
+"moment"    times: int64, or float64 where not all are whole or where they were dates (seconds since 1970, UTC)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.data.ids import Ids, string_array
+
+MISSING_WORDS = frozenset(("", r"\N", "NULL", "null", "NaN", "nan", "NA", "N/A", "<NA>", "None"))
+LIST_MARK = "\x1f"  # between the values of a list that is read as text: the unit separator of ASCII
+ID_TYPES = ("auto", "string", "integer")
+Where = Callable[[int], str]  # a row's number as its owner counts, such as "line 7"
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}|-?[1-8][0-9]{18}")  # as Python writes it, and sure to fit int64
+
+
+@dataclass(frozen=True)
+class Column:
+    """Values of one column: positions in ``ids``, numbers or times; where ``missing`` is true they mean nothing.
+
+    ``missing`` is None where nothing is.
+    """
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_] | None = None
+    ids: Ids | None = None
+
+
+class Table(Protocol):
+    """Anything with named columns."""
+
+    names: list[Hashable]
+    place: str  # where it came from, to begin a message with
+    positional: bool  # rows of a program's own making, so that the order of the columns means something
+
+    def read(self, wanted: Mapping[Hashable, str], problems: Problems, ids: str = "auto") -> dict[Hashable, Column]:
+        """Read the columns of these names, each as one of the four kinds; what is wrong goes to ``problems``."""
+        ...
+
+    def where(self, row: int) -> str:
+        """Return a row's number as its owner counts, such as "line 7"."""
+        ...
+
+    def native_kind(self, name: Hashable) -> str | None:
+        """Return "number" or "moment" if the column is known to be of that type, None for text."""
+        ...
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A sentence about what is wrong, the column it is about (if one) and the error it is raised as."""
+
+    sentence: str
+    kind: type[Exception]
+    about: Hashable | None
+
+
+@dataclass
+class Problems:
+    """What is wrong with a table, raised as one error."""
+
+    place: str = ""
+    found: list[Problem] = field(default_factory=list)
+
+    def add(self, sentence: str, kind: type[Exception] = ValueError, about: Hashable | None = None) -> None:
+        """Keep a problem."""
+        self.found.append(Problem(sentence, kind, about))
+
+    def take(self, about: Hashable) -> list[Problem]:
+        """Return the problems of one column, which are then no longer reported."""
+        taken = [problem for problem in self.found if problem.about == about]
+        self.found = [problem for problem in self.found if problem.about != about]
+        return taken
+
+    def report(self) -> None:
+        """Raise what was found, if anything was."""
+        if len(self.found) == 1:
+            raise self.found[0].kind(self.place + self.found[0].sentence)
+        if self.found:
+            listed = "".join(f"\n- {problem.sentence}" for problem in self.found)
+            raise self.found[0].kind(f"{self.place}{len(self.found)} problems:{listed}")
+
+
+def resolve_names(table: Table, given: Mapping[str, Any]) -> dict[str, Hashable]:
+    """Return the column that each argument names, by its name or its position.
+
+    >>> from everypair.data.tables.frames import FrameTable
+    >>> resolve_names(FrameTable({"a": [1], "b": [2]}), {"user": 1, "item": "a"})
+    {'user': 'b', 'item': 'a'}
+    """
+    resolved: dict[str, Hashable] = {}
+    absent = []
+    for argument, name in given.items():
+        count = table.names.count(name)
+        if count > 1:
+            raise ValueError(f"{table.place}There are {count} columns called {name!r}: give them different names.")
+        if count:
+            resolved[argument] = name
+        elif isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < len(table.names):
+            resolved[argument] = table.names[int(name)]
+        else:
+            absent.append(repr(name))
+    if absent:
+        raise ValueError(
+            f"{table.place}There is no column {', '.join(absent)}: the columns are {listed_names(table.names)}. "
+            f"Name yours with {', '.join(f'{argument}=' for argument in given)}."
+        )
+    for argument, name in resolved.items():
+        twin = next((other for other, same in resolved.items() if same == name and other != argument), None)
+        if twin is not None:
+            raise ValueError(f"{table.place}{argument}= and {twin}= name the same column, {name!r}.")
+    return resolved
+
+
+def listed_names(names: list[Hashable]) -> str:
+    """Return names for a message, not more than twenty."""
+    return ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
+
+
+def code_texts(distinct: list[str], codes: NDArray[np.int64], ids: str = "auto") -> Column:
+    """Number strings in ascending order, as integers where all of them are and ``ids`` is not "string".
+
+    ``codes`` are positions in ``distinct``, −1 where a row has nothing. Words such as NULL are missing, too.
+
+    >>> column = code_texts(["10", "NULL", "9"], np.array([0, 2, 1, -1, 0]))
+    >>> column.ids, column.values.tolist(), column.missing.tolist()
+    (Ids(2: 9, 10), [1, 0, -1, -1, 1], [False, False, True, True, False])
+    """
+    present = [code for code, text in enumerate(distinct) if text not in MISSING_WORDS]
+    texts = [distinct[code] for code in present]
+    if len(texts) < len(distinct):
+        kept = np.full(len(distinct) + 1, -1, np.int64)  # the last is for −1
+        kept[present] = np.arange(len(present))
+        codes = kept[codes]
+    if ids == "string" or not texts or not all(map(_INTEGER.fullmatch, texts)):
+        return rank_texts(texts, codes)
+    integers = np.array([int(text) for text in texts], np.int64)
+    ascending = np.argsort(integers)
+    return _ranked(integers[ascending], ascending, codes)
+
+
+def rank_texts(distinct: list[str], codes: NDArray[np.int64]) -> Column:
+    """Number strings in ascending order; ``codes`` are positions in ``distinct``, −1 where a row has nothing.
+
+    >>> rank_texts(["b", "a"], np.array([0, 1, 0])).values.tolist()
+    [1, 0, 1]
+    """
+    ascending = np.array(sorted(range(len(distinct)), key=distinct.__getitem__), np.int64)
+    return _ranked(string_array([distinct[place] for place in ascending.tolist()]), ascending, codes)
+
+
+def _ranked(values: NDArray[Any], ascending: NDArray[Any], codes: NDArray[np.int64]) -> Column:
+    rank = np.full(len(values) + 1, -1, np.int64)  # the last is for −1
+    rank[ascending] = np.arange(len(values))
+    positions = rank[codes]
+    missing = positions < 0
+    return Column(positions, missing if missing.any() else None, Ids._of_distinct(values))
+
+
+def check_integers(column: Column, name: Hashable, where: Where, problems: Problems) -> None:
+    """Say where an id is no integer although ``ids="integer"`` asks for them."""
+    assert column.ids is not None
+    if not column.ids.are_strings or not len(column.ids):
+        return
+    odd = next((place for place, text in enumerate(column.ids) if not _INTEGER.fullmatch(text)), 0)
+    row = int(np.argmax(column.values == odd))
+    problems.add(
+        f"Column {name!r} holds {shown(column.ids[odd])} in {where(row)}, which is no integer: "
+        'leave out ids="integer".',
+        about=name,
+    )
+
+
+def shown(text: str) -> str:
+    """Return a text for a message, cut where it is long."""
+    return repr(text if len(text) <= 40 else text[:37] + "...")

@@ -1,0 +1,130 @@
+"""Bytes of a file, unpacked where it is gzip or zstd, and what kind of file it is, by its first bytes."""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import importlib
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+PARQUET, ARROW_FILE, ARROW_STREAM, ZIP = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"PK\x03\x04"
+STRANGERS = {
+    b"BZh": "is packed with bzip2: unpack it first",
+    b"\xfd7zXZ": "is packed with xz: unpack it first",
+    b"7z\xbc\xaf": "is a 7z archive: unpack it first",
+    b"SQLite format 3": "is an SQLite database: query it into a data frame (pandas.read_sql) and give that",
+    b"%PDF": "is a PDF: tables in it cannot be read",
+    b"\xd0\xcf\x11\xe0": "is an old Excel file: save it as CSV (UTF-8)",
+    b"\x89HDF": "is an HDF5 file: read it into a data frame (pandas.read_hdf) and give that",
+    b"\x80\x04": "is a pickle, which is never loaded because it can run code: save the table as Parquet or CSV",
+    b"\x80\x05": "is a pickle, which is never loaded because it can run code: save the table as Parquet or CSV",
+}
+_BROKEN = (EOFError, gzip.BadGzipFile, zlib.error)
+
+
+def checked_file(path: Any) -> Path:
+    """Return the path of a file that exists and is not empty, or say what is there instead."""
+    if any(mark in str(path) for mark in "\n\r\0"):
+        raise ValueError(f"{_cut(str(path))} is no path: put a table that is text into a file and name that.")
+    file = Path(path)
+    try:
+        if file.is_dir():
+            raise IsADirectoryError(f"{file} is a folder: name a file in it.")
+        if not file.exists():
+            raise FileNotFoundError(f"There is no file {_cut(str(file))}.{_similar_file(file)}")
+        with file.open("rb") as opened:
+            if not opened.read(1):
+                raise ValueError(f"{file} is empty.")
+    except PermissionError:
+        raise PermissionError(f"{file} cannot be read: its permissions do not allow it.") from None
+    except OSError as failure:
+        if failure.errno is None:  # one of the sentences above
+            raise
+        raise ValueError(f"{_cut(str(path))} cannot be read: {failure.strerror}.") from None
+    return file
+
+
+def kind_of_file(path: Path) -> str:
+    """Return "parquet", "arrow", "npz" or "text"; anything that is none of these is refused."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    if start.startswith(PARQUET):
+        return "parquet"
+    if start.startswith((ARROW_FILE, ARROW_STREAM)):
+        return "arrow"
+    if start.startswith(ZIP):
+        return _kind_of_zip(path)
+    for magic, sentence in STRANGERS.items():
+        if start.startswith(magic):
+            raise ValueError(f"{path} {sentence}.")
+    return "text"
+
+
+@contextmanager
+def open_stream(path: Path) -> Iterator[Any]:
+    """Open a file for reading, unpacking gzip and zstd."""
+    with path.open("rb") as file:
+        magic = file.read(4)
+    broken: tuple[type[BaseException], ...] = ()
+    if magic.startswith(GZIP):
+        stream: Any = gzip.open(path)  # noqa: SIM115
+        broken = _BROKEN
+    elif magic.startswith(ZSTD):
+        stream, broken = _open_zstd(path)
+    else:
+        stream = path.open("rb")
+    with stream:
+        try:
+            yield stream
+        except broken as failure:
+            raise ValueError(f"{path} is damaged or cut off: it cannot be unpacked ({failure}).") from None
+
+
+def _open_zstd(path: Path) -> tuple[Any, tuple[type[BaseException], ...]]:
+    """Open zstd with whichever module is at hand: Python's own (3.14), zstandard or pyarrow."""
+    for name in ("compression.zstd", "zstandard", "pyarrow"):
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            continue
+        if name == "compression.zstd":
+            return module.open(path), (EOFError, module.ZstdError)
+        if name == "zstandard":
+            return module.open(path, "rb"), (EOFError, module.ZstdError)
+        return module.input_stream(str(path), compression="zstd"), (OSError,)
+    raise ImportError(
+        f"{path} is packed with zstd, for which no module is installed: pip install 'everypair[io]' (pyarrow) or "
+        "zstandard, or unpack it first."
+    )
+
+
+def _kind_of_zip(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, OSError) as failure:
+        raise ValueError(f"{path} is damaged or cut off: it cannot be unpacked ({failure}).") from None
+    if names and all(name.endswith(".npy") for name in names):
+        return "npz"
+    if any(name.startswith("xl/") for name in names):
+        raise ValueError(f"{path} is an Excel file: save it as CSV (UTF-8), or give read_events pandas.read_excel(…).")
+    raise ValueError(f"{path} is a zip archive ({', '.join(names[:3])}…): unpack it first.")
+
+
+def _similar_file(file: Path) -> str:
+    """Return a sentence with the file that was meant, where the folder has one of a similar name."""
+    if not file.parent.is_dir():
+        return f" There is no folder {_cut(str(file.parent))} either."
+    near = difflib.get_close_matches(file.name[:255], sorted(one.name for one in file.parent.iterdir())[:2000], n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _cut(text: str) -> str:
+    first = text.splitlines()[0] if text else ""
+    return repr(first[:57] + "...") if first != text or len(text) > 240 else text
