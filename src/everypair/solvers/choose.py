@@ -1,11 +1,12 @@
 """Solvers by name, and which combinations make sense.
 
-"newton"     row-wise Newton–CG, every loss                     O(|Ω|k + (m+n)k²) a sweep; what "auto" means
+"auto"       "newton" with momentum between sweeps
+"newton"     row-wise Newton–CG, every loss                     O(|Ω|k + (m+n)k²) a sweep
 "block"      exact steps on blocks of coordinates, every loss   O(|Ω|kb + (m+n)k²)
 "als"        exact rows, squared loss                           O(|Ω|k² + (m+n)k³)
 "cd"         two-level coordinate descent, squared loss         O(|Ω|k + (m+n)k²)
 "tron", "newton-linesearch", "gradient"   all parameters of a side move together, every loss; a side with features or a
-             graph is solved by "tron" under "newton" too
+             graph is solved by "tron" under "auto" and "newton" too
 "sg-reform", "sg-bsearch", "sg-dense"   stochastic gradient, built-in losses: to be compared with, not to be used
 """
 
@@ -19,6 +20,7 @@ from everypair.solvers.alternating import SIDE_METHODS, Alternating
 from everypair.solvers.coordinate import CoordinateDescent
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Solver
+from everypair.solvers.momentum import Momentum
 from everypair.solvers.preconditioner import Spectrum
 from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
@@ -77,6 +79,7 @@ def solver_maker(
             steps = SideSteps(name, GRADIENT_STEPS) if name == "gradient" else SideSteps(name)
             return Alternating(objective, None, steps, spectrum=spectrum)
         block = {"als": columns, "block": BLOCK}.get(name)
-        return Alternating(objective, RowSteps(cg=cg_steps, block=block))
+        plain = Alternating(objective, RowSteps(cg=cg_steps, block=block), spectrum=spectrum)
+        return Momentum(plain, objective.n_threads) if name == "auto" else plain
 
     return make

@@ -53,7 +53,8 @@ class OneClassMF(GrowingModel):
     normalize, fit_intercept : scale every row of the features to length 1, then append a constant 1.
     graph_reg, normalize_graph : weight λ_g of ½ λ_g tr(UᵀLU) where a side has a graph, and whether L is normalised by
         the nodes' degrees.
-    solver : ``"auto"`` is ``"newton"``, and trust-region Newton (``"tron"``) for a side with features or a graph;
+    solver : ``"newton"`` solves rows by Newton–CG, and a side with features or a graph by trust-region Newton
+        (``"tron"``); ``"auto"`` is that with momentum between sweeps;
         ``"tron"``, ``"newton-linesearch"`` and ``"gradient"`` move all parameters of a side together; ``"block"``,
         ``"als"``, ``"cd"``, ``"sg-reform"``, ``"sg-bsearch"`` and ``"sg-dense"`` are there to be compared (see
         :mod:`everypair.solvers.choose`).
@@ -106,8 +107,8 @@ class OneClassMF(GrowingModel):
         graph_reg: float | tuple[float, float] = 0.1,
         normalize_graph: bool | tuple[bool, bool] = False,
         solver: str = "auto",
-        max_iter: int = 16,
-        tol: float = 1e-4,
+        max_iter: int = 50,
+        tol: float = 3e-4,
         cg_steps: int = 2,
         patience: int | None = None,
         time_limit: float | None = None,

@@ -104,8 +104,8 @@ class SubsampledMF(FactorizationModel):
         graph_reg: float | tuple[float, float] = 0.1,
         normalize_graph: bool | tuple[bool, bool] = False,
         solver: str = "auto",
-        max_iter: int = 16,
-        tol: float = 1e-4,
+        max_iter: int = 50,
+        tol: float = 3e-4,
         cg_steps: int = 3,
         patience: int | None = None,
         time_limit: float | None = None,
@@ -191,7 +191,8 @@ class SubsampledMF(FactorizationModel):
             return objective_of(Pairs.from_matrix(counted, counted_targets, dtype))
 
         start = random_start(objective_of(pairs), layout, random)
-        make_solver = solver_maker(self.solver, layout.columns, cg_steps, fold_in_seed % 2**31)
+        solver = "newton" if self.resample and self.solver == "auto" else self.solver  # momentum needs one objective
+        make_solver = solver_maker(solver, layout.columns, cg_steps, fold_in_seed % 2**31)
         objective = draw()
         outcome = train(
             Resampled(objective, draw, make_solver) if self.resample else make_solver(objective), start, rules,

@@ -1,0 +1,108 @@
+"""Momentum between sweeps: a faster way to the same optimum, along which F never rises."""
+
+import numpy as np
+import pytest
+
+from everypair.kernels.extrapolate import extrapolate
+from everypair.problem.layout import Layout
+from everypair.solvers.alternating import Alternating
+from everypair.solvers.half_step import RowSteps
+from everypair.solvers.loop import Status, StopRules, run
+from everypair.solvers.momentum import GROW, MOST, SHRINK, START, Momentum, Moving
+from everypair.solvers.side import SideSteps
+from everypair.solvers.state import Factors
+from everypair.training.start import random_start
+
+from ..problem.brute import COLUMNS, PLAIN_LOSSES, Case, build, start
+from ..problem.test_side_information import known_of
+
+
+def test_the_kernel_is_its_formula():
+    random = np.random.default_rng(0)
+    now, before = random.normal(size=(2, 7, 3))
+    out = np.zeros_like(now)
+    extrapolate(2, 6, now, before, 0.7, out)
+    np.testing.assert_allclose(out[2:6], (now + 0.7 * (now - before))[2:6], rtol=1e-15)
+    assert not out[[0, 1, 6]].any()
+
+
+class Scripted:
+    """Reports the objectives it is given and remembers where each sweep began; a sweep adds 1 to every factor."""
+
+    descends = True
+
+    def __init__(self, objectives):
+        self.objectives, self.begun = list(objectives), []
+
+    def step(self, state):
+        self.begun.append(float(state.left[0, 0]))
+        return Factors(state.left + 1, state.right + 1, self.objectives.pop(0))
+
+
+def test_sweeps_begin_further_along_and_a_rise_is_dropped():
+    solver = Scripted([10.0, 9.0, 8.0, 9.5, 7.0, 6.0])
+    momentum, state = Momentum(solver), Factors(np.zeros((1, 1)), np.zeros((1, 1)))
+    states = []
+    for _ in range(5):
+        state = momentum.step(state)
+        states.append(state)
+    assert [one.objective for one in states] == [10.0, 9.0, 8.0, 7.0, 6.0]
+    third = 2 + START * (2 - 1)  # x + β (x − before)
+    fourth = (third + 1) + GROW * START * (third + 1 - 2)  # rose, so the sweep is taken again from x
+    assert solver.begun == pytest.approx([0, 1, third, fourth, third + 1, solver.begun[-1]])
+    assert states[3].beta == pytest.approx(SHRINK * GROW * START)
+    assert states[4].beta == pytest.approx(GROW * SHRINK * GROW * START)
+    assert isinstance(state, Moving)
+    assert START < MOST
+
+
+@pytest.mark.parametrize("biases", ["unbiased", "biased"])
+@pytest.mark.parametrize("loss", PLAIN_LOSSES)
+def test_the_optimum_is_that_of_plain_sweeps(loss, biases):
+    problem = build(Case(loss=loss, biases=biases), shape=(12, 9), reg=(1.0, 1.0))
+    plain = Alternating(problem.objective, RowSteps(newton=2, cg=5))
+    ends = [
+        run(solver, Factors(*start(problem.dense)), StopRules(2000, 1e-13))
+        for solver in (plain, Momentum(plain))
+    ]  # fmt: skip
+    assert ends[1].status == Status.CONVERGED
+    assert ends[1].state.objective == pytest.approx(ends[0].state.objective, rel=1e-8)
+    assert len(ends[1].history) < len(ends[0].history)
+    objectives = [sweep["objective"] for sweep in ends[1].history]
+    assert np.diff(objectives).max() <= 1e-12 * abs(objectives[0])
+    state = ends[1].state
+    assert state.objective == pytest.approx(problem.dense.value(state.left, state.right), rel=1e-10)
+
+
+@pytest.mark.parametrize("embeddings", [("both", "linear"), ("table", "both")])
+def test_features_and_graphs_move_along(embeddings):
+    known = tuple(
+        known_of(side, embedding, True, shape=(20, 14), widths=(4, 3), normalized=False, regs=(1.0, 0.4))
+        for side, embedding in enumerate(embeddings)
+    )
+    problem = build(Case(biases="biased"), shape=(20, 14), known=known, reg=(1.0, 1.0), exponent=0)
+    objective = problem.objective
+    solver = Momentum(Alternating(objective, RowSteps(), SideSteps()))
+    state = random_start(objective, Layout(COLUMNS - 2, True), np.random.default_rng(0))
+    values = []
+    for _ in range(12):
+        state = solver.step(state)
+        values.append(state.objective)
+        assert state.objective == pytest.approx(objective.value(state.parameters(0), state.parameters(1)), rel=1e-9)
+    assert np.diff(values).max() <= 1e-12 * abs(values[0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_threads_do_not_change_a_bit(dtype):
+    ends = []
+    for n_threads in (1, 2, 3):
+        problem = build(Case(), shape=(500, 200), dtype=dtype, n_threads=n_threads)
+        solver = Momentum(Alternating(problem.objective, RowSteps()), n_threads)
+        state = Factors(*start(problem.dense, dtype=dtype))
+        for _ in range(6):
+            state = solver.step(state)
+        ends.append(state)
+    for other in ends[1:]:
+        assert other.objective == ends[0].objective
+        assert np.array_equal(other.left, ends[0].left)
+        assert np.array_equal(other.right, ends[0].right)
