@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from everypair import OneClassMF, Popularity
-from everypair.testing.recommender import RecommenderContract, block_matrix, refused
+from everypair.testing import RecommenderContract, block_matrix, refused
 
 
 class OneClassContract(RecommenderContract):
