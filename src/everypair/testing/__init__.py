@@ -1,6 +1,7 @@
 """The tests every model passes, for subclasses to run."""
 
-from everypair.testing.classifier import ClassifierContract, labelled_rows
+from everypair.testing.classifier import ClassifierContract
+from everypair.testing.classifier_basis import labelled_rows
 from everypair.testing.recommender import RecommenderContract, block_matrix, group_of
 from everypair.testing.refusal import refused
 

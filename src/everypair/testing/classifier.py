@@ -6,6 +6,7 @@ Nothing here imports pytest: a subclass whose name begins with ``Test`` in a tes
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,74 +16,33 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from everypair.testing.classifier_basis import labelled_rows
+from everypair.testing.classifier_edges import ClassifierEdges
 from everypair.testing.refusal import refused
 
-Array = NDArray[Any]
-
-KINDS = (24, 20, 16)  # rows of each kind
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
 QUESTIONS = ("predict_scores", "decision_function", "predict_topk", "predict", "predict_proba")
 
 
-def labelled_rows(seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return 60 rows of three kinds and their labels: each kind has two features of six, in noise, and two labels.
-
-    >>> X, Y = labelled_rows()
-    >>> X.shape, Y[[0, 24, 44]].tolist()
-    ((60, 6), [[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]])
-    """
-    random = np.random.default_rng(seed)
-    own = np.repeat(np.eye(3), KINDS, axis=0)
-    noise = 0.3 * random.random((len(own), 6)) * (random.random((len(own), 6)) < 0.5)
-    return np.repeat(own, 2, axis=1) + noise, np.tile(own, 2).astype(np.int64)
-
-
-class ClassifierContract:
+class ClassifierContract(ClassifierEdges):
     """Subclass it, return the model from ``make_model`` and set the floor; every method named ``test_…`` is a test.
 
     ``make_model(**params)`` returns an unfitted model with a fixed seed, small enough for 60 rows of 6 features and
     6 labels; its class derives from :class:`~everypair.models.multilabel.base.MultiLabelClassifier`.
-    ``quality_floor`` is the share of new rows whose own two labels come first, and of entries that ``predict`` gets
-    right. ``exact`` says whether training ends at the same point, but for rounding, where the same problem is written
-    in another way (a row twice or with weight 2, features sparse or dense); ``tolerance`` bounds how far apart the
-    scores may then be, as a share of their range. Tests of a parameter (``unlabeled``, ``dtype``, ``n_threads``) check
-    that the thing is refused, or pass, where the model has none.
+    ``quality_floor`` is the share of new rows whose own two labels come first, ``predict_floor`` the share of entries
+    that ``predict`` gets right with the threshold learnt from six held-out rows. ``exact`` says whether training ends
+    at the same point, but for rounding, where the same problem is written in another way (a row twice or with weight 2,
+    float32 or float64); ``tolerance`` bounds how far apart scores may be that differ by rounding alone, as a share of
+    their range. ``missing_labels`` says whether the model can learn from known labels only (``unlabeled="missing"``);
+    one that cannot must refuse. Tests of a parameter (``dtype``, ``n_threads``) pass where the model has none.
 
     >>> from everypair.models.multilabel.rivals import PLST
     >>> class TestPLST(ClassifierContract):
+    ...     missing_labels = False
     ...     def make_model(self, **params):
     ...         return PLST(**{"rank": 3, "reg": 0.1, **params})
     >>> TestPLST().test_own_labels_come_first()
     """
-
-    quality_floor: float = 1.0
-    exact: bool = True
-    tolerance: float = 1e-6
-
-    def make_model(self, **params: Any) -> Any:
-        """Return an unfitted model."""
-        raise NotImplementedError
-
-    def fitted(self, X: Any = None, Y: Any = None, sample_weight: Any = None, mask: Any = None, **params: Any) -> Any:
-        """Return a model fitted on X and Y, the labelled rows by default."""
-        features, labels = labelled_rows()
-        given = {} if mask is None else {"mask": mask}
-        return self.make_model(**params).fit(
-            features if X is None else X, labels if Y is None else Y, sample_weight=sample_weight, **given
-        )
-
-    def takes(self, parameter: str) -> bool:
-        """Whether the model has such a parameter."""
-        return parameter in self.make_model().get_params()
-
-    def share_first(self, model: Any, X: Any, Y: Array) -> float:
-        """The share of rows whose own labels, two each, come before all others."""
-        labels, _ = model.predict_topk(X, k=2)
-        return float(np.take_along_axis(Y, labels.astype(np.int64), axis=1).all(axis=1).mean())
-
-    def assert_close(self, scores: Array, expected: Array) -> None:
-        """Scores that may differ by rounding."""
-        assert np.abs(scores - expected).max() <= self.tolerance * np.ptp(expected)
 
     # what is predicted
 
@@ -94,7 +54,7 @@ class ClassifierContract:
         """With the threshold that the model learns, ``predict`` tells which labels rows have, and ``score`` says so."""
         X, Y = labelled_rows(seed=1)
         model = self.fitted()
-        assert np.mean(model.predict(X) == Y) >= self.quality_floor
+        assert np.mean(model.predict(X) == Y) >= self.predict_floor
         assert model.score(X, Y) == np.mean((model.predict(X) == Y).all(axis=1))
 
     def test_scores_top_labels_and_labels_agree(self) -> None:
@@ -154,34 +114,25 @@ class ClassifierContract:
 
     # the same problem written in another way
 
-    def test_features_sparse_or_dense(self) -> None:
-        """Every sparse format is the same to the last bit, and dense features, lists too, give the same scores."""
-        X, _ = labelled_rows()
-        csr = sp.csr_array(X)
-        sparse, dense = self.fitted(csr), self.fitted(X)
-        if self.exact:
-            self.assert_close(dense.predict_scores(X), sparse.predict_scores(X))
-        self.assert_close(sparse.predict_scores(X), sparse.predict_scores(csr))
-        for variant in [csr.asformat(name) for name in FORMATS] + [sp.csr_matrix(X)]:
-            assert np.array_equal(self.fitted(variant).predict_scores(variant), sparse.predict_scores(csr))
-        for variant in (X.tolist(), np.asfortranarray(X)):
-            assert np.array_equal(self.fitted(variant).predict_scores(X), dense.predict_scores(X))
-
-    def test_labels_sparse_or_dense(self) -> None:
-        """Every form of Y gives the same model; ``predict`` answers in the form and type that Y had."""
+    def test_features_and_labels_in_any_form(self) -> None:
+        """Every sparse format, dense arrays and lists, integers and booleans; ``predict`` answers in the form of Y."""
         X, Y = labelled_rows()
         expected = self.fitted(X, Y)
-        csr = sp.csr_array(Y)
-        same = [csr.asformat(name) for name in FORMATS] + [sp.csr_matrix(Y), Y.tolist(), np.asfortranarray(Y)]
-        same += [kind(Y).astype(dtype) for kind in (np.asarray, sp.csc_array) for dtype in (bool, np.int8, np.float64)]
-        for variant in same:
-            model = self.fitted(X, variant)
-            assert np.array_equal(model.predict_scores(X), expected.predict_scores(X)), repr(variant)[:60]
-            predicted = model.predict(X)
-            assert sp.issparse(predicted) == sp.issparse(variant)
-            assert predicted.dtype == (np.asarray(variant).dtype if isinstance(variant, list) else variant.dtype)
-            dense = predicted.toarray() if sp.issparse(predicted) else predicted
-            assert np.array_equal(dense, expected.predict(X))
+        scores = expected.predict_scores(X)
+        rows, labels = sp.csr_array(X), sp.csr_array(Y)
+        forms = [(rows.asformat(name), labels.asformat(name)) for name in FORMATS] + [
+            (sp.csr_matrix(X), sp.csr_matrix(Y)), (np.asfortranarray(X), np.asfortranarray(Y)), (X, Y.astype(bool)),
+            (X.tolist(), Y.tolist()), (X, labels.astype(bool)), (rows, Y.astype(np.int8)), (rows, labels.astype(float)),
+        ]  # fmt: skip
+        for features, truth in forms:
+            model = self.fitted(features, truth)
+            if features is X:
+                assert np.array_equal(model.predict_scores(X), scores), repr(truth)[:60]
+            self.assert_close(model.predict_scores(features), scores)
+            predicted = model.predict(features)
+            assert sp.issparse(predicted) == sp.issparse(truth)
+            assert predicted.dtype == (Y if isinstance(truth, list) else truth).dtype
+            assert np.array_equal(sp.csr_array(predicted).toarray(), expected.predict(X))
 
     def test_numbers_of_any_type(self) -> None:
         """Integers and booleans are the same numbers; float32 features give about what float64 ones give."""
@@ -244,15 +195,13 @@ class ClassifierContract:
     def test_missing_labels_in_three_ways(self) -> None:
         """A mask, NaN in a dense Y and entries not stored in a sparse one say the same, and what they hide is hidden.
 
-        A model that has no ``unlabeled`` refuses them.
+        A model that cannot learn from missing labels refuses them.
         """
         X, Y = labelled_rows()
         known = self.known_entries()
-        if not self.takes("unlabeled"):
-            with refused(ValueError, match="cannot learn from missing labels"):
-                self.fitted(X, Y, mask=known)
-            with refused(ValueError, match="NaN"):
-                self.fitted(X, np.where(known, Y, np.nan))
+        if not self.missing_labels:
+            with refused(ValueError, match="missing"):
+                self.fitted(X, Y, mask=known, **({"unlabeled": "missing"} if self.takes("unlabeled") else {}))
             return
         stored = sp.csr_array((Y[known], np.nonzero(known)), shape=Y.shape)  # explicit zeros are known negatives
         expected = self.fitted(X, Y, mask=known, unlabeled="missing")
@@ -269,24 +218,23 @@ class ClassifierContract:
 
     def test_missing_labels_are_learnt_from_the_known_ones(self) -> None:
         """With a third of the entries unknown, own labels of new rows still come first."""
-        if self.takes("unlabeled"):
+        if self.missing_labels:
             model = self.fitted(mask=self.known_entries(), unlabeled="missing")
             assert self.share_first(model, *labelled_rows(seed=1)) >= self.quality_floor
 
     def test_unknown_is_not_negative(self) -> None:
         """Half of the positives hidden: called unknown they cost nothing, called negative they pull scores down."""
-        if not self.takes("unlabeled"):
+        if not self.missing_labels:
             return
         X, Y = labelled_rows()
         hidden = (Y == 1) & (np.random.default_rng(3).random(Y.shape) < 0.5)
         unknown = self.fitted(X, np.where(hidden, np.nan, Y), unlabeled="missing").predict_scores(X)
         negative = self.fitted(X, np.where(hidden, 0, Y)).predict_scores(X)
-        gap = [np.mean(scores[Y == 1]) - np.mean(scores[Y == 0]) for scores in (unknown, negative)]
-        assert gap[0] / np.std(unknown[Y == 0]) > gap[1] / np.std(negative[Y == 0])
+        assert np.mean(unknown[hidden]) > np.mean(negative[hidden])
 
     def test_all_labels_known_is_none_missing(self) -> None:
         """A mask that hides nothing changes nothing."""
-        if self.takes("unlabeled"):
+        if self.missing_labels:
             X, _ = labelled_rows()
             everything = self.fitted(mask=np.ones((60, 6), bool), unlabeled="missing")
             assert np.array_equal(everything.predict_scores(X), self.fitted(unlabeled="missing").predict_scores(X))
@@ -360,14 +308,13 @@ class ClassifierContract:
         """Names of a data frame's columns are kept, and other names are refused; only where pandas is installed."""
         if find_spec("pandas") is None:
             return
-        import pandas
-
+        pandas = import_module("pandas")
         X, Y = labelled_rows()
         names = ["soil", "rain", "sun", "wind", "frost", "shade"]
         frame = pandas.DataFrame(X, columns=names)
         model = self.fitted(frame, pandas.DataFrame(Y))
         assert model.feature_names_in_.tolist() == names
-        assert np.array_equal(model.predict_scores(frame), self.fitted().predict_scores(X))
+        self.assert_close(model.predict_scores(frame), self.fitted().predict_scores(X))
         with refused(ValueError, match="feature names"):
             model.predict(frame[names[::-1]])
 
@@ -385,9 +332,10 @@ class ClassifierContract:
         if not self.takes("n_threads"):
             return
         random = np.random.default_rng(5)
-        X, Y = (np.tile(part, (10, 1)) for part in labelled_rows())  # several chunks of rows everywhere
-        X = X + 0.1 * random.random(X.shape)
-        masks = [None, random.random(Y.shape) < 0.8] if self.takes("unlabeled") else [None]
+        features, labels = labelled_rows()
+        Y = np.tile(labels, (10, 1))  # several chunks of rows everywhere
+        X = np.tile(features, (10, 1)) + 0.1 * random.random((600, 6))
+        masks = [None, random.random(Y.shape) < 0.8] if self.missing_labels else [None]
         for mask in masks:
             params = {} if mask is None else {"unlabeled": "missing"}
             one, two = (self.fitted(X, Y, mask=mask, n_threads=threads, **params) for threads in (1, 2))
@@ -398,13 +346,14 @@ class ClassifierContract:
                 assert np.array_equal(mine, other)
 
     def test_data_belong_to_the_caller(self) -> None:
-        """``fit`` changes nothing in X, Y and weights, which may be read-only; what becomes of them later is alike."""
-        for kind in (np.array, sp.csr_array):
-            X, Y = (kind(part) for part in labelled_rows())
+        """``fit`` changes nothing in X, Y and weights (dense ones may be read-only), and keeps none of them."""
+        kinds: tuple[Any, ...] = np.array, sp.csr_array
+        for kind in kinds:
+            X, Y = map(kind, labelled_rows())
             weights = np.ones(60)
             arrays = [weights, *((X, Y) if kind is np.array else (X.data, Y.data, X.indices, Y.indices))]
             before = [array.copy() for array in arrays]
-            for array in arrays:
+            for array in arrays if kind is np.array else ():
                 array.setflags(write=False)
             model = self.fitted(X, Y, sample_weight=weights)
             assert all(np.array_equal(array, copy) for array, copy in zip(arrays, before))
@@ -414,121 +363,3 @@ class ClassifierContract:
                 array.setflags(write=True)
                 array[...] = 0
             assert np.array_equal(model.predict_scores(fresh), scores)
-
-    # data at the edge
-
-    def test_labels_that_nobody_or_everybody_has(self) -> None:
-        """Finite answers; a label without rows never comes first, one of all rows always does."""
-        X, Y = labelled_rows()
-        nobody = np.hstack([Y, np.zeros((60, 1), int)])
-        model = self.fitted(X, nobody)
-        assert np.isfinite(model.predict_scores(X)).all()
-        assert self.share_first(model, X, nobody) >= self.quality_floor
-        everybody = self.fitted(X, np.hstack([np.ones((60, 1), int), Y]))
-        assert np.isfinite(everybody.predict_scores(X)).all()
-        labels, _ = everybody.predict_topk(X, k=3)
-        assert np.mean((labels == 0).any(axis=1)) >= self.quality_floor
-
-    def test_one_label_and_one_feature(self) -> None:
-        """The smallest tables are tables too."""
-        X, Y = labelled_rows()
-        small = {"rank": 1} if self.takes("rank") else {}
-        model = self.fitted(X, Y[:, :1], **small)
-        assert model.predict_scores(X).shape == model.predict(X).shape == (60, 1)
-        assert np.array_equal(model.predict_topk(X, k=1)[0], np.zeros((60, 1)))
-        model = self.fitted(X[:, :1], Y, **small)
-        assert model.predict(X[:, :1]).shape == (60, 6)
-        assert np.isfinite(model.predict_scores(X[:, :1])).all()
-
-    def test_rows_without_features_or_labels(self) -> None:
-        """They are learnt from and answered with finite scores, and the rest is as good as without them."""
-        X, Y = labelled_rows()
-        X[[0, 59]], Y[[1, 30]] = 0, 0
-        for kind in (np.array, sp.csr_array):
-            model = self.fitted(kind(X), kind(Y))
-            assert np.isfinite(model.predict_scores(kind(np.zeros((2, 6))))).all()
-            assert self.share_first(model, *labelled_rows(seed=1)) >= self.quality_floor
-
-    # what is refused
-
-    def test_bad_features_are_refused(self) -> None:
-        """In ``fit`` and in every question: values, shapes and types that cannot be meant; the model stays."""
-        X, Y = labelled_rows()
-        model = self.fitted()
-        before = model.predict_scores(X)
-        asks = [lambda bad: model.fit(bad, Y), model.predict, model.predict_scores, model.predict_topk]
-        for ask in asks:
-            with refused(ValueError, match="contains NaN"):
-                ask(np.where(X > 1.2, np.nan, X))
-            with refused(ValueError, match="contains infinity"):
-                ask(np.where(X > 1.2, np.inf, X))
-            with refused(ValueError, match="contains NaN"):
-                ask(sp.csr_array(np.where(X > 1.2, np.nan, X)))
-            with refused(ValueError, match="Reshape your data"):
-                ask(X[0])
-            with refused(ValueError, match=r"0 sample\(s\)"):
-                ask(X[:0])
-            with refused(ValueError, match=r"0 feature\(s\)"):
-                ask(X[:, :0])
-            with refused(ValueError, match="convert string"):
-                ask([["anna", "bread"]])
-            with refused(ValueError, match="Complex data not supported"):
-                ask(1j * X)
-        for ask in asks[1:]:
-            with refused(ValueError, match="X has 4 features, but .* is expecting 6"):
-                ask(X[:, :4])
-        with refused(ValueError, match="10 rows of X and 60 of Y"):
-            model.fit(X[:10], Y)
-        assert np.array_equal(model.predict_scores(X), before)
-
-    def test_bad_labels_are_refused(self) -> None:
-        """Whatever is no indicator matrix of zeros and ones; a failed fit keeps the model."""
-        X, Y = labelled_rows()
-        model = self.fitted()
-        before = model.predict_scores(X), model.threshold_
-        bad_labels = [
-            (None, "requires y"), (Y[:, 0], "2-D"), (Y[:40], "60 rows of X and 40 of Y"), (Y - 1, "negative values"),
-            (2 * Y, "zeros and ones"), (0 * Y, "nothing to learn"), (np.where(X > 1.2, np.nan, Y), "NaN"),
-            (np.where(Y > 0, "yes", "no"), "Unknown label type"), (Y[:, :0], "at least one row and one label"),
-            (sp.csr_array(2 * Y), "zeros and ones"), (sp.csr_array(np.where(X > 1.2, np.nan, Y)), "NaN"),
-        ]  # fmt: skip
-        for bad, sentence in bad_labels:
-            with refused(ValueError, match=sentence):
-                model.fit(X, bad)
-        if self.takes("unlabeled"):
-            with refused(ValueError, match='needs unlabeled="missing"'):
-                self.fitted(mask=Y > 0)
-            with refused(ValueError, match="shape of Y"):
-                self.fitted(mask=Y[:3] > 0, unlabeled="missing")
-            with refused(ValueError, match="nothing to learn"):
-                self.fitted(mask=Y == 0, unlabeled="missing")
-        assert np.array_equal(model.predict_scores(X), before[0])
-        assert model.threshold_ == before[1]
-
-    def test_bad_weights_and_numbers_are_refused(self) -> None:
-        """Weights of rows, numbers of top labels, and parameters that every classifier has."""
-        X, Y = labelled_rows()
-        model = self.fitted()
-        before = model.predict_scores(X)
-        bad_weights = [
-            (np.ones(3), "one weight per row"), (np.ones((60, 1)), "one weight per row"), (-np.ones(60), "negative"),
-            (np.full(60, np.nan), "finite"), (np.zeros(60), "zero for every row"),
-        ]  # fmt: skip
-        for weights, sentence in bad_weights:
-            with refused(ValueError, match=sentence):
-                model.fit(X, Y, sample_weight=weights)
-        without = Y * (np.arange(60) >= 24)[:, None]  # only rows without a label count
-        with refused(ValueError, match="nothing to learn"):
-            model.fit(X, without, sample_weight=1.0 * (np.arange(60) < 24))
-        assert np.array_equal(model.predict_scores(X), before)
-        for k in (0, -1, 2.5, True, "two"):
-            with refused(ValueError, match="k must be an integer"):
-                model.predict_topk(X, k=k)
-        bad_parameters = {
-            "threshold": ("best", np.nan, None), "normalize": ("yes", 1), "fit_intercept": (None,),
-            "unlabeled": ("no", None), "n_threads": (0, 1.5), "random_state": (-1, "seed"),
-        }  # fmt: skip
-        for name, values in bad_parameters.items():
-            for value in values if self.takes(name) else ():
-                with refused(ValueError, TypeError, match=f"{name} must be"):
-                    self.fitted(**{name: value})
