@@ -8,33 +8,10 @@ import scipy.sparse as sp
 
 from everypair.kernels.bpr import draw_triples, epoch, fold_rows, random_number
 
+from .twins import Numbers, triple
+
 M, N, K = 9, 8, 3
-MASK = (1 << 64) - 1
 RATE, REG = 0.1, 0.02
-
-
-class Numbers:
-    """xorshift64* in Python's integers."""
-
-    def __init__(self, seed):
-        self.x = int(seed)
-
-    def next(self):
-        self.x ^= self.x >> 12
-        self.x ^= (self.x << 25) & MASK
-        self.x ^= self.x >> 27
-        return ((self.x * 2685821657736338717 & MASK) >> 11) * 2.0**-53
-
-
-def triple(matrix, numbers):
-    """Draw (user, positive, negative) by linear search."""
-    entries, weights = np.argwhere(matrix > 0), matrix[matrix > 0]
-    place = numbers.next() * weights.sum()
-    i, j = entries[np.flatnonzero(np.cumsum(weights) > place)[0]]
-    while True:
-        l = int(numbers.next() * matrix.shape[1])
-        if matrix[i, l] <= 0:
-            return int(i), int(j), l
 
 
 def problem(seed=0):
@@ -43,7 +20,7 @@ def problem(seed=0):
     matrix = (random.random((M, N)) < 0.4) * random.integers(1, 4, (M, N)).astype(float)
     matrix[4] = 0.0
     csr = sp.csr_array(matrix)
-    owners = np.repeat(np.arange(M), np.diff(csr.indptr))
+    owners = np.repeat(np.arange(M, dtype=np.int32), np.diff(csr.indptr))
     sums = np.concatenate([[0.0], np.cumsum(csr.data)])
     left, right = random.standard_normal((M, K + 1)), random.standard_normal((N, K + 1))
     left[:, K] = 1

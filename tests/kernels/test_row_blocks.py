@@ -9,8 +9,8 @@ from everypair.kernels.row_newton import ARMIJO, MAX_HALVINGS
 from ..problem.brute import PLAIN_LOSSES, loss_named
 from .test_row_newton import M, N, rows_of
 
-RANK = 6
-KINDS = [("squared", False), ("logistic", True), ("squared_hinge", False), ("pseudo_huber", True)]  # each is compiled
+RANK = 6  # the width and the blocks of the solver's tests: each pair of them is a kernel to compile
+KINDS = [("squared", True), ("logistic", False), ("squared_hinge", False), ("pseudo_huber", True)]
 kinds = pytest.mark.parametrize(("loss", "imputed"), KINDS)
 
 
@@ -174,4 +174,4 @@ def test_no_step_where_there_is_nothing_to_gain(loss, imputed):
     rows["U"], values = solve(loss, imputed, rows, 3, 500, 1e-13)
     again, same_values = solve(loss, imputed, rows, 3, 5)
     np.testing.assert_allclose(again, rows["U"], rtol=1e-7, atol=1e-8)
-    np.testing.assert_allclose(same_values, values, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(same_values, values, rtol=1e-9, atol=1e-8)
