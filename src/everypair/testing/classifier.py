@@ -169,7 +169,7 @@ class ClassifierContract(ClassifierEdges):
         X, Y = labelled_rows()
         kept = np.arange(60) % 7 > 0
         Y[~kept] = 1 - Y[~kept]
-        weighted = self.fitted(X, Y, sample_weight=kept.astype(float))
+        weighted = self.fitted(X, Y, sample_weight=kept.astype(float).tolist())
         without = self.fitted(X[kept], Y[kept], sample_weight=np.ones(kept.sum()))
         assert np.array_equal(weighted.predict_scores(X), without.predict_scores(X))
         assert weighted.threshold_ == without.threshold_

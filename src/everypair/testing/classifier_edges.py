@@ -33,6 +33,7 @@ class ClassifierEdges(ClassifierBasis):
         model = self.fitted(X, Y[:, :1], **small)
         assert model.predict_scores(X).shape == model.predict(X).shape == (60, 1)
         assert np.array_equal(model.predict_topk(X, k=1)[0], np.zeros((60, 1)))
+        assert not hasattr(model, "predict_proba") or model.predict_proba(X).shape == (60, 1)
         model = self.fitted(X[:, :1], Y, **small)
         assert model.predict(X[:, :1]).shape == (60, 6)
         assert np.isfinite(model.predict_scores(X[:, :1])).all()
