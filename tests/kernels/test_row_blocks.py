@@ -3,20 +3,19 @@
 import numpy as np
 import pytest
 
-from everypair.kernels.row_blocks import block_solver
 from everypair.kernels.row_newton import ARMIJO, MAX_HALVINGS
+from everypair.solvers.half_step import RowSteps
 
 from ..problem.brute import PLAIN_LOSSES, loss_named
 from .test_row_newton import M, N, rows_of
 
-RANK = 6  # the width and the blocks of the solver's tests: each pair of them is a kernel to compile
+RANK = 6  # with blocks of 3 and of 6, as in the solver's tests: every size is a kernel to compile for each loss
 KINDS = [("squared", True), ("logistic", False), ("squared_hinge", False), ("pseudo_huber", True)]
 kinds = pytest.mark.parametrize(("loss", "imputed"), KINDS)
 
 
 def solve(loss, imputed, rows, block, sweeps, tol=0.0, chunks=((0, 3), (3, M))):
-    chosen = loss_named(loss)
-    kernel = block_solver(rows["V"].shape[1], block, chosen.code, imputed, chosen.custom)
+    kernel = RowSteps(block=block).kernel(rows["V"].shape[1], loss_named(loss), imputed)
     dtype = rows["V"].dtype
     U, values, moved = rows["U"].copy(), np.full(M, 77.0), np.empty(M, bool)
     for start, stop in chunks:
