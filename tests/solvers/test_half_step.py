@@ -91,24 +91,25 @@ def test_squared_optimum_is_the_solution_of_the_normal_equations(scheme, value, 
 @pytest.mark.parametrize("loss", PLAIN_LOSSES)
 def test_no_half_step_raises_the_objective(loss, dtype, biases, reg, scale, steps):
     """Measured over every pair in float64; row 0 stores every pair, which leaves it hardly any curvature."""
-    for seed, weights in enumerate(("unit", "random")):
+    for weights in ("unit", "random"):
         for negative_weight in (0.05, 1.0, 20.0):
-            problem = build(
-                Case(loss=loss, weights=weights, biases=biases),
-                shape=(12, 9),
-                reg=reg,
-                negative_weight=negative_weight,
-                dtype=dtype,
-                seed=seed,
-            )
-            factors = start(problem.dense, scale=scale, dtype=dtype, seed=seed)
-            before = problem.dense.value(*factors)
-            for number in range(8):
-                *factors, _ = step(problem, number % 2, *factors, steps)
-                after = problem.dense.value(*factors)
-                assert np.isfinite(after)
-                assert after <= before + RISE[dtype] * abs(before)
-                before = after
+            for seed in range(2):
+                problem = build(
+                    Case(loss=loss, weights=weights, biases=biases),
+                    shape=(12, 9),
+                    reg=reg,
+                    negative_weight=negative_weight,
+                    dtype=dtype,
+                    seed=seed,
+                )
+                factors = start(problem.dense, scale=scale, dtype=dtype, seed=seed)
+                before = problem.dense.value(*factors)
+                for number in range(8):
+                    *factors, _ = step(problem, number % 2, *factors, steps)
+                    after = problem.dense.value(*factors)
+                    assert np.isfinite(after)
+                    assert after <= before + RISE[dtype] * abs(before)
+                    before = after
 
 
 @pytest.mark.parametrize("value", VALUES)
