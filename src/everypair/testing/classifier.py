@@ -117,40 +117,37 @@ class ClassifierContract(ClassifierEdges):
     def test_features_and_labels_in_any_form(self) -> None:
         """Every sparse format, dense arrays and lists, integers and booleans; ``predict`` answers in the form of Y."""
         X, Y = labelled_rows()
-        expected = self.fitted(X, Y)
-        scores = expected.predict_scores(X)
+        scores = self.fitted(X, Y, threshold=0.0).predict_scores(X)
+        cut = float(np.mean(scores))
         rows, labels = sp.csr_array(X), sp.csr_array(Y)
         forms = [(rows.asformat(name), labels.asformat(name)) for name in FORMATS] + [
             (sp.csr_matrix(X), sp.csr_matrix(Y)), (np.asfortranarray(X), np.asfortranarray(Y)), (X, Y.astype(bool)),
             (X.tolist(), Y.tolist()), (X, labels.astype(bool)), (rows, Y.astype(np.int8)), (rows, labels.astype(float)),
         ]  # fmt: skip
         for features, truth in forms:
-            model = self.fitted(features, truth)
+            model = self.fitted(features, truth, threshold=cut)
             if features is X:
                 assert np.array_equal(model.predict_scores(X), scores), repr(truth)[:60]
             self.assert_close(model.predict_scores(features), scores)
             predicted = model.predict(features)
             assert sp.issparse(predicted) == sp.issparse(truth)
             assert predicted.dtype == (Y if isinstance(truth, list) else truth).dtype
-            assert np.array_equal(sp.csr_array(predicted).toarray(), expected.predict(X))
+            assert np.array_equal(sp.csr_array(predicted).toarray(), scores > cut)
 
     def test_numbers_of_any_type(self) -> None:
         """Integers and booleans are the same numbers; float32 features give about what float64 ones give."""
         X, Y = labelled_rows()
-        whole = np.round(4 * X)
-        expected = self.fitted(whole).predict_scores(whole)
-        for dtype in (np.int8, np.int64):
-            assert np.array_equal(self.fitted(whole.astype(dtype)).predict_scores(whole.astype(dtype)), expected)
-        flags = X > 0.5
-        assert np.array_equal(
-            self.fitted(flags).predict_scores(flags), self.fitted(1.0 * flags).predict_scores(1.0 * flags)
-        )
-        single = self.fitted(X.astype(np.float32))
+        for whole, dtypes in ((np.round(4 * X), (np.int8, np.int64)), (1.0 * (X > 0.5), (bool,))):
+            expected = self.fitted(whole, threshold=0.0).predict_scores(whole)
+            for dtype in dtypes:
+                same = whole.astype(dtype)
+                assert np.array_equal(self.fitted(same, threshold=0.0).predict_scores(same), expected), dtype
+        single = self.fitted(X.astype(np.float32), threshold=0.0)
         scores = single.predict_scores(X.astype(np.float32))
         assert scores.dtype.kind == "f"
         assert self.share_first(single, X.astype(np.float32), Y) >= self.quality_floor
         if self.exact:
-            double = self.fitted().predict_scores(X)
+            double = self.fitted(threshold=0.0).predict_scores(X)
             assert np.abs(scores - double).max() <= 0.01 * np.ptp(double)
 
     def test_float32_and_float64(self) -> None:
@@ -158,7 +155,7 @@ class ClassifierContract(ClassifierEdges):
         if not self.takes("dtype"):
             return
         X, _ = labelled_rows()
-        single, double = (self.fitted(dtype=dtype).predict_scores(X) for dtype in ("float32", "float64"))
+        single, double = (self.fitted(dtype=dtype, threshold=0.0).predict_scores(X) for dtype in ("float32", "float64"))
         assert (single.dtype, double.dtype) == (np.float32, np.float64)
         assert np.abs(single - double).max() <= 0.01 * np.ptp(double)
 
@@ -346,14 +343,14 @@ class ClassifierContract(ClassifierEdges):
                 assert np.array_equal(mine, other)
 
     def test_data_belong_to_the_caller(self) -> None:
-        """``fit`` changes nothing in X, Y and weights (dense ones may be read-only), and keeps none of them."""
+        """``fit`` changes nothing in X, Y and weights (a dense X or Y may be read-only), and keeps none of them."""
         kinds: tuple[Any, ...] = np.array, sp.csr_array
         for kind in kinds:
             X, Y = map(kind, labelled_rows())
             weights = np.ones(60)
             arrays = [weights, *((X, Y) if kind is np.array else (X.data, Y.data, X.indices, Y.indices))]
             before = [array.copy() for array in arrays]
-            for array in arrays if kind is np.array else ():
+            for array in (X, Y) if kind is np.array else ():
                 array.setflags(write=False)
             model = self.fitted(X, Y, sample_weight=weights)
             assert all(np.array_equal(array, copy) for array, copy in zip(arrays, before))

@@ -16,7 +16,7 @@ class MFContract(ClassifierContract):
     tolerance = 1e-3  # single precision
 
     def make_model(self, **params):
-        fixed = {"rank": 3, "reg": 0.3, "max_iter": 3, "random_state": 0}
+        fixed = {"rank": 3, "reg": 0.3, "max_iter": 2, "random_state": 0}
         return MultiLabelMF(**{**fixed, **self.options, **params})
 
 
