@@ -1,10 +1,12 @@
-"""Newton–CG on one row in plain float64 numpy: dense matrices, any basis, no safeguards against rounding."""
+"""Newton–CG on one row in plain float64 numpy (dense, any basis, no safeguards against rounding), and BPR's draws."""
 
 import numpy as np
 
 from everypair.kernels.row_newton import ARMIJO, MAX_HALVINGS
 
 from ..problem.brute import PLAIN_LOSSES
+
+MASK = (1 << 64) - 1
 
 
 def newton_cg(loss, c, y, z, w, V, D, pull, precondition, u, newton, cg, newton_tol=0.0, cg_tol=0.0):
@@ -61,3 +63,27 @@ def conjugate_gradients(matrix, residual, precondition, steps, tol):
         direction = precondition @ residual + new_norm / norm * direction
         norm = new_norm
     return x
+
+
+class Numbers:
+    """xorshift64* in Python's integers."""
+
+    def __init__(self, seed):
+        self.x = int(seed)
+
+    def next(self):
+        self.x ^= self.x >> 12
+        self.x ^= (self.x << 25) & MASK
+        self.x ^= self.x >> 27
+        return ((self.x * 2685821657736338717 & MASK) >> 11) * 2.0**-53
+
+
+def triple(matrix, numbers):
+    """Draw (user, positive, negative) by linear search."""
+    entries, weights = np.argwhere(matrix > 0), matrix[matrix > 0]
+    place = numbers.next() * weights.sum()
+    i, j = entries[np.flatnonzero(np.cumsum(weights) > place)[0]]
+    while True:
+        l = int(numbers.next() * matrix.shape[1])
+        if matrix[i, l] <= 0:
+            return int(i), int(j), l

@@ -78,16 +78,10 @@ class Case(NamedTuple):
 
 SCHEMES = ("constant", "left_count", "right_rarity", "popular", "unpopular", "arrays")
 VALUES = ("zero", "minus", "low_rank")
-EVERY_CASE = [
-    Case(*choice)
-    for choice in product(
-        PLAIN_LOSSES,
-        SCHEMES,
-        VALUES,
-        ("unit", "random"),
-        ("default", "explicit"),
-        ("liked", "disliked"),
-        ("unbiased", "biased"),
+EVERY_CASE = [  # weights are ones or random by turns: no two of the other choices go with one kind of weights only
+    Case(loss, scheme, value, ("unit", "random")[number.bit_count() % 2], targets, dislikes, biases)
+    for number, (loss, scheme, value, targets, dislikes, biases) in enumerate(
+        product(PLAIN_LOSSES, SCHEMES, VALUES, ("default", "explicit"), ("liked", "disliked"), ("unbiased", "biased"))
     )
 ]
 

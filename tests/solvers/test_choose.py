@@ -1,9 +1,12 @@
 """Solvers by name: all of them minimise the same objective from OneClassMF, and nonsense is refused."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 from everypair import OneClassMF
+from everypair.data import Pairs
 from everypair.problem import Negatives, Objective, Ridge, get_loss
 from everypair.problem.layout import Layout
 from everypair.solvers.choose import check_solver
@@ -12,6 +15,7 @@ from everypair.testing import block_matrix
 EXACT = ("newton", "block", "als", "cd")
 
 
+@cache
 def fit(solver, **params):
     matrix, _ = block_matrix()
     fixed = {"rank": 3, "loss": "squared", "negative_weight": 0.2, "reg": 0.5, "reg_exponent": 0.5, "max_iter": 400}
@@ -27,8 +31,6 @@ def test_full_solvers_end_at_the_same_objective_with_no_gradient(solver, biases)
     reference = fit("newton", biases=biases)
     assert model.objective_ == pytest.approx(reference.objective_, rel=1e-6)
     matrix, _ = block_matrix()
-    from everypair.data import Pairs
-
     pairs = Pairs.from_matrix(matrix, dtype=np.float64)
     objective = Objective(
         pairs,

@@ -10,7 +10,8 @@ from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
 from everypair.solvers.state import Factors
 
-M, N, RANK = 24, 18, 6
+M, N = 24, 18
+COLUMNS = 6  # of the factors, bias columns included: each width is a kernel to compile for each size of block
 
 
 def make(loss, value, biases, seed=0, dtype=np.float64):
@@ -20,9 +21,8 @@ def make(loss, value, biases, seed=0, dtype=np.float64):
     imputed = {"constant": -0.4, "low rank": (random.normal(size=(M, 2)), random.normal(size=(N, 2)))}[value]
     negatives = Negatives.from_scheme(pairs, 0.3, (random.random(M), random.random(N)), imputed)
     ridge = Ridge.checked((0.2, 0.3), 0.5)
-    objective = Objective(pairs, loss, negatives, ridge, layout=Layout(RANK, biases), dtype=dtype)
-    columns = RANK + 2 * biases
-    left, right = random.normal(size=(M, columns)), random.normal(size=(N, columns))
+    objective = Objective(pairs, loss, negatives, ridge, layout=Layout(COLUMNS - 2 * biases, biases), dtype=dtype)
+    left, right = random.normal(size=(M, COLUMNS)), random.normal(size=(N, COLUMNS))
     if biases:
         left[:, -1], right[:, -2] = 1, 1
     return objective, left.astype(dtype), right.astype(dtype)
@@ -33,10 +33,10 @@ def make(loss, value, biases, seed=0, dtype=np.float64):
 @pytest.mark.parametrize("seed", range(3))
 def test_newton_als_and_block_agree_on_a_half_step(value, biases, seed):
     objective, left, right = make("squared", value, biases, seed)
-    problem, columns = objective.rows[0], left.shape[1]
+    problem = objective.rows[0]
     gram = problem.gram_of(right)
     newton, stored = half_step(problem, left, right, gram, TO_OPTIMUM[left.dtype])
-    als, als_stored = half_step(problem, left, right, gram, RowSteps(block=columns))  # one exact step
+    als, als_stored = half_step(problem, left, right, gram, RowSteps(block=COLUMNS))  # one exact step
     block, _ = half_step(problem, left, right, gram, RowSteps(block=3, newton=500))
     np.testing.assert_allclose(als, newton, atol=1e-8)
     np.testing.assert_allclose(block, newton, atol=1e-8)
@@ -49,11 +49,11 @@ def test_blocks_serve_other_losses(loss):
     problem = objective.rows[1]
     gram = problem.gram_of(left)
     newton, _ = half_step(problem, right, left, gram, TO_OPTIMUM[left.dtype])
-    block, _ = half_step(problem, right, left, gram, RowSteps(block=2, newton=500))
+    block, _ = half_step(problem, right, left, gram, RowSteps(block=3, newton=500))
     np.testing.assert_allclose(block, newton, atol=1e-6)
 
 
-@pytest.mark.parametrize("block", [None, 2, RANK], ids=["newton", "block", "als"])
+@pytest.mark.parametrize("block", [None, 3, COLUMNS], ids=["newton", "block", "als"])
 def test_relative_gradient_ends_below_a_millionth(block):
     objective, left, right = make("squared", "constant", False)
 
@@ -63,9 +63,11 @@ def test_relative_gradient_ends_below_a_millionth(block):
     state = Factors(left, right)
     first = size(state)
     solver = Alternating(objective, RowSteps(cg=4, block=block))
-    for _ in range(1500):
+    for sweep in range(1500):
         state = solver.step(state)
-    assert size(state) < 1e-6 * first
+        if sweep % 50 == 49 and size(state) < 1e-6 * first:
+            return
+    raise AssertionError(f"the gradient is {size(state) / first} of what it was")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

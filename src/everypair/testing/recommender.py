@@ -6,10 +6,6 @@ Nothing here imports pytest: a subclass whose name begins with ``Test`` in a tes
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+
+from everypair.testing.journey import from_json_and_arrays
+from everypair.testing.refusal import refused
 
 BLOCKS = ((20, 8), (14, 7), (10, 6))  # users and items of each group
 FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
@@ -50,30 +49,6 @@ def group_of(position: Any, side: int) -> NDArray[np.int64]:
     """
     ends = np.cumsum([block[side] for block in BLOCKS])
     return np.searchsorted(ends, np.asarray(position), side="right")
-
-
-@contextmanager
-def refused(*kinds: type[Exception], match: str = "") -> Iterator[None]:
-    """Check that the block raises one of ``kinds`` with a sentence that matches ``match``.
-
-    >>> with refused(ValueError, match="invalid literal"):
-    ...     int("three")
-    """
-    names = " or ".join(kind.__name__ for kind in kinds)
-    try:
-        yield
-    except kinds as error:
-        said = str(error)
-    else:
-        raise AssertionError(f"nothing was raised, expected {names}")
-    assert re.search(match, said), f"the {names} should say {match!r}, it says: {said}"
-
-
-def from_json_and_arrays(model: Any) -> Any:
-    """Return the model that its parts make, after a journey through JSON text and copies of the arrays."""
-    values, arrays = model.to_parts()
-    text = json.dumps(values, allow_nan=False)
-    return type(model).from_parts(json.loads(text), {name: array.copy() for name, array in arrays.items()})
 
 
 class RecommenderContract:

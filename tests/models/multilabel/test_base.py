@@ -2,9 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
-from sklearn.metrics import accuracy_score, f1_score
+from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -68,38 +66,6 @@ def test_sparse_features_stay_sparse_and_precision_is_kept():
     assert isinstance(features, sp.csr_array)
     assert features.dtype == np.float32
     assert model.predict_scores(X.astype(np.float32)).dtype == np.float32
-
-
-def test_scores_top_labels_and_labels_agree_on_any_number_of_threads():
-    one, two = Regression(n_threads=1).fit(X, Y), Regression(n_threads=2).fit(X, Y)
-    scores = one.predict_scores(X)
-    np.testing.assert_array_equal(scores, two.decision_function(X))
-    labels, best = one.predict_topk(X, k=3)
-    np.testing.assert_array_equal(labels, np.argsort(-scores, axis=1, kind="stable")[:, :3])
-    np.testing.assert_array_equal(best, np.take_along_axis(scores, labels.astype(int), axis=1))
-    np.testing.assert_array_equal(two.predict_topk(X, k=3)[0], labels)
-    np.testing.assert_array_equal(one.predict(X), scores > one.threshold_)
-
-
-def test_more_top_labels_than_labels_are_padded():
-    labels, scores = Regression().fit(X, Y).predict_topk(X[:2], k=7)
-    assert (labels[:, 5:] == -1).all()
-    assert np.isneginf(scores[:, 5:]).all()
-
-
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.float64])
-def test_predictions_have_the_form_and_dtype_of_the_training_labels(dtype):
-    dense = Regression().fit(X, Y.astype(dtype)).predict(X)
-    sparse = Regression().fit(X, sp.csc_array(Y.astype(dtype))).predict(X)
-    assert isinstance(dense, np.ndarray)
-    assert isinstance(sparse, sp.csr_array)
-    assert dense.dtype == sparse.dtype == dtype
-    np.testing.assert_array_equal(dense, sparse.toarray())
-
-
-def test_score_is_subset_accuracy():
-    model = Regression().fit(X, Y)
-    assert model.score(X, Y) == accuracy_score(Y, model.predict(X)) == np.mean((model.predict(X) == Y).all(axis=1))
 
 
 def test_the_learnt_threshold_beats_the_natural_one_on_new_rows():
@@ -166,55 +132,3 @@ def test_in_a_pipeline_with_a_grid_search_and_data_frames():
     np.testing.assert_array_equal(model.feature_names_in_, frame.columns)
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[frame.columns[::-1]])
-
-
-def test_a_clone_is_not_fitted():
-    with pytest.raises(NotFittedError):
-        clone(Regression().fit(X, Y)).predict(X)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"X": np.where(X > 2, np.nan, X)}, "contains NaN"),
-        ({"X": X[:10]}, "10 rows of X and 600 of Y"),
-        ({"y": None}, "requires y"),
-        ({"y": Y - 1}, "negative values"),
-        ({"y": 2 * Y}, "zeros and ones"),
-        ({"y": 0 * Y}, "no known positive"),
-        ({"y": Y[:, 0]}, "2-D"),
-        ({"mask": Y > 0}, 'needs unlabeled="missing"'),
-        ({"sample_weight": np.ones(3)}, "one weight per row"),
-        ({"sample_weight": -np.ones(600)}, "not negative"),
-        ({"sample_weight": np.zeros(600)}, "zero for every row"),
-        ({"sample_weight": 1.0 * (Y.sum(axis=1) == 0)}, "nothing to learn"),
-    ],
-)
-def test_bad_input_gets_a_sentence(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        Regression().fit(**({"X": X, "y": Y} | arguments))
-
-
-@pytest.mark.parametrize(
-    ("parameters", "sentence"),
-    [
-        ({"threshold": "best"}, "threshold must be"),
-        ({"threshold": np.nan}, "threshold must be"),
-        ({"normalize": "yes"}, "normalize must be"),
-        ({"fit_intercept": None}, "fit_intercept must be"),
-        ({"unlabeled": "no"}, "unlabeled must be"),
-        ({"n_threads": 0}, "n_threads must be"),
-        ({"random_state": -1}, "random_state must be"),
-    ],
-)
-def test_bad_parameters_get_a_sentence(parameters, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        Regression(**parameters).fit(X, Y)
-
-
-def test_another_width_at_predict_time_gets_a_sentence():
-    model = Regression().fit(X, Y)
-    with pytest.raises(ValueError, match="X has 3 features, but Regression is expecting 8"):
-        model.predict_topk(X[:, :3])
-    with pytest.raises(ValueError, match="k must be an integer"):
-        model.predict_topk(X, k=0)

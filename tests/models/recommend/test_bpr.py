@@ -5,35 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 from everypair import BPR
-from everypair.kernels.bpr import epoch
 from everypair.solvers.pairwise import START_SQUARES, Positives, StochasticRanking
 from everypair.testing import block_matrix
 
-MASK = (1 << 64) - 1
-
-
-class Numbers:
-    """xorshift64* in Python's integers."""
-
-    def __init__(self, seed):
-        self.x = int(seed)
-
-    def next(self):
-        self.x ^= self.x >> 12
-        self.x ^= (self.x << 25) & MASK
-        self.x ^= self.x >> 27
-        return ((self.x * 2685821657736338717 & MASK) >> 11) * 2.0**-53
-
-
-def triple(matrix, weights, numbers):
-    """Draw (user, positive, negative) by linear search."""
-    entries = np.argwhere(matrix > 0)
-    place = numbers.next() * weights.sum()
-    i, j = entries[np.flatnonzero(np.cumsum(weights) > place)[0]]
-    while True:
-        l = int(numbers.next() * matrix.shape[1])
-        if matrix[i, l] <= 0:
-            return int(i), int(j), l
+from ...kernels.twins import Numbers, triple
 
 
 def random_matrix(seed=0):
@@ -41,34 +16,6 @@ def random_matrix(seed=0):
     matrix = (random.random((9, 8)) < 0.4) * random.integers(1, 4, (9, 8)).astype(float)
     matrix[0, 0], matrix[4] = -1.0, 0.0
     return matrix
-
-
-def test_an_epoch_is_what_the_formulas_say():
-    matrix, k, rate, reg = random_matrix(), 3, 0.1, 0.02
-    positives = Positives(sp.csr_array(matrix))
-    random = np.random.default_rng(1)
-    left, right = random.standard_normal((9, k + 1)), random.standard_normal((8, k + 1))
-    left[:, k] = 1
-    mine = [left.copy(), right.copy(), np.full(9, 0.5), np.full(8, 0.5)]
-    state = np.array([12345], np.uint64)
-    epoch(200, positives.indptr, positives.indices, positives.owners, positives.sums, rate, reg, *mine, state)
-
-    numbers, squares = Numbers(12345), [np.full(9, 0.5), np.full(8, 0.5)]
-    weights = matrix[matrix > 0]
-    for _ in range(200):
-        i, j, l = triple(matrix, weights, numbers)
-        u, vj, vl = left[i].copy(), right[j].copy(), right[l].copy()
-        pull = 1 / (1 + math.exp(u @ (vj - vl)))
-        gradients = (-pull * (vj - vl) + reg * u, -pull * u + reg * vj, pull * u + reg * vl)
-        gradients[0][k] = 0
-        for table, sums, row, g in zip(
-            (left, right, right), (squares[0], squares[1], squares[1]), (i, j, l), gradients
-        ):
-            sums[row] += np.sum(g[:k] ** 2) / k
-            table[row] -= rate * g / np.sqrt(sums[row])
-    for kernel, plain in zip(mine, (left, right, *squares)):
-        np.testing.assert_allclose(kernel, plain, rtol=1e-9, atol=1e-12)
-    assert int(state[0]) == numbers.x
 
 
 def test_fold_in_is_the_same_steps_with_items_fixed():
@@ -81,7 +28,7 @@ def test_fold_in_is_the_same_steps_with_items_fixed():
     updates = max(1000, 50 * int(np.sum(row > 0)))
     kept = []
     for update in range(updates):
-        _, j, l = triple(row, row[row > 0], numbers)
+        _, j, l = triple(row, numbers)
         difference = right[j] - right[l]
         g = -difference[:2] / (1 + math.exp(u @ difference)) + 0.01 * u[:2]
         square += np.sum(g**2) / 2

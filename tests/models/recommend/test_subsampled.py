@@ -37,7 +37,7 @@ def test_the_objective_is_the_sum_over_positives_and_drawn_pairs(loss, biases):
     matrix = (random.random((15, 12)) < 0.3) * random.uniform(0.5, 2, (15, 12))
     matrix[3, 4] = -2.0
     model = SubsampledMF(
-        rank=2, loss=loss, ratio=1.5, biases=biases, max_iter=3, reg=0.03, random_state=1, dtype="float64"
+        rank=3, loss=loss, ratio=1.5, biases=biases, max_iter=3, reg=0.03, random_state=1, dtype="float64"
     ).fit(matrix)
     assert model.sampled_.nnz == round(1.5 * np.sum(matrix > 0))
     assert model.objective_ == pytest.approx(brute_force(model, matrix, VALUES[loss]), rel=1e-10)
@@ -47,7 +47,7 @@ def test_own_values_and_targets():
     matrix = np.random.default_rng(1).random((12, 10)) < 0.3
     matrix = matrix.astype(float)
     targets = np.where(matrix > 0, 3.0, 0.0)
-    model = SubsampledMF(rank=2, negative_value=-0.5, max_iter=2, random_state=0, dtype="float64")
+    model = SubsampledMF(rank=3, negative_value=-0.5, max_iter=2, random_state=0, dtype="float64")
     model.fit(matrix, targets=targets)
     assert model.objective_ == pytest.approx(brute_force(model, matrix, -0.5, targets), rel=1e-10)
 
@@ -58,7 +58,7 @@ def test_own_values_and_targets():
 )
 def test_solvers_agree_and_converge(solver, loss):
     matrix, _ = block_matrix()
-    fixed = {"rank": 2, "loss": loss, "reg": 0.1, "max_iter": 400, "tol": 1e-13, "random_state": 0, "dtype": "float64"}
+    fixed = {"rank": 3, "loss": loss, "reg": 0.1, "max_iter": 400, "tol": 1e-13, "random_state": 0, "dtype": "float64"}
     model = SubsampledMF(solver=solver, **fixed).fit(matrix)
     best = SubsampledMF(solver="block", **fixed).fit(matrix)
     assert model.objective_ == pytest.approx(best.objective_, rel=1e-6)
@@ -120,7 +120,7 @@ def test_explanations_add_up_and_name_drawn_pairs():
 def test_resampling_draws_anew_in_every_sweep():
     matrix, _ = block_matrix()
     once, often = (
-        SubsampledMF(rank=2, resample=flag, max_iter=6, tol=0, random_state=0, dtype="float64").fit(matrix)
+        SubsampledMF(rank=3, resample=flag, max_iter=6, tol=0, random_state=0, dtype="float64").fit(matrix)
         for flag in (False, True)
     )
     assert once.history_[0]["objective"] == often.history_[0]["objective"]
@@ -132,7 +132,7 @@ def test_resampling_draws_anew_in_every_sweep():
 
 def test_only_what_was_passed_counts_as_seen():
     matrix, _ = block_matrix()
-    model = SubsampledMF(rank=2, random_state=0).fit(matrix)
+    model = SubsampledMF(rank=3, random_state=0).fit(matrix)
     assert np.array_equal(model.interactions_.toarray(), matrix)
 
 
@@ -152,11 +152,11 @@ def test_only_what_was_passed_counts_as_seen():
 )
 def test_what_makes_no_sense_is_refused(params, match):
     with pytest.raises(ValueError, match=match):
-        SubsampledMF(**{"rank": 2, **params}).fit(block_matrix()[0])
+        SubsampledMF(**{"rank": 3, **params}).fit(block_matrix()[0])
 
 
 def test_weights_of_new_rows_are_refused():
     matrix, _ = block_matrix()
-    model = SubsampledMF(rank=2, random_state=0).fit(matrix)
+    model = SubsampledMF(rank=3, random_state=0).fit(matrix)
     with pytest.raises(ValueError, match="samples its negatives"):
         model.fold_in_users(matrix[:2], weights=[1.0, 1.0])

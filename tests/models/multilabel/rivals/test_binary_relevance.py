@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.datasets import make_multilabel_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import LinearSVC
@@ -203,22 +202,3 @@ def test_scikit_learns_checks():
     )
     assert {r["check_name"] for r in results if r["status"] == "xfail"} == set(EXPECTED_FAILURES)
     assert sum(r["status"] == "passed" for r in results) > 40
-
-
-def test_what_the_excluded_checks_are_about():
-    """Types of X and of weights, one feature, read-only data: with an indicator matrix of zeros and ones."""
-    features, labels = make_multilabel_classification(30, 6, n_classes=3, random_state=0)
-    reference = BinaryRelevance().fit(features, labels)
-    for dtype in (np.float32, np.int64, np.int32):
-        again = BinaryRelevance().fit(features.astype(dtype), labels)
-        np.testing.assert_array_equal(again.predict(features), reference.predict(features))
-    weights = np.full(30, 2.0)
-    weighted = [BinaryRelevance().fit(features, labels, sample_weight=w).coef_ for w in (weights, weights.tolist())]
-    np.testing.assert_array_equal(*weighted)
-    assert (weights == 2).all()
-    frozen = features.copy(), labels.copy()
-    for array in frozen:
-        array.setflags(write=False)
-    np.testing.assert_array_equal(BinaryRelevance().fit(*frozen).coef_, reference.coef_)
-    assert BinaryRelevance().fit(features[:, :1], labels).predict(features[:, :1]).shape == (30, 3)
-    assert BinaryRelevance().fit(features, labels[:, :1]).predict_proba(features).shape == (30, 1)

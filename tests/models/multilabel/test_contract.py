@@ -1,0 +1,164 @@
+"""Every multi-label classifier passes the contract kit that ships in the package."""
+
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from everypair import MultiLabelMF
+from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.testing import ClassifierContract, labelled_rows
+
+
+class MFContract(ClassifierContract):
+    options: ClassVar = {}
+    tolerance = 1e-3  # single precision
+
+    def make_model(self, **params):
+        fixed = {"rank": 3, "reg": 0.3, "max_iter": 2, "random_state": 0}
+        return MultiLabelMF(**{**fixed, **self.options, **params})
+
+
+class TestLogistic(MFContract):
+    pass
+
+
+class TestSquareOfNegatives(MFContract):
+    options: ClassVar = {"negative_loss": "squared"}
+    missing_labels = False
+
+
+class TestSquaredHinge(MFContract):
+    options: ClassVar = {"loss": "squared_hinge", "negative_loss": "same"}
+
+
+class TestSquared(MFContract):
+    options: ClassVar = {"loss": "squared", "reg": 0.05}
+
+
+class TestKernel(MFContract):
+    options: ClassVar = {
+        "kernel": "rbf",
+        "n_landmarks": 100,
+    }  # as many as there are rows, so that a row twice is no other landmark
+    predict_floor = 0.8
+
+
+class TestClosedForm(MFContract):
+    options: ClassVar = {"loss": "squared", "solver": "svd", "reg": 0, "dtype": "float64"}
+    tolerance = 1e-6
+    missing_labels = False
+
+
+class TestBinaryRelevance(ClassifierContract):
+    def make_model(self, **params):
+        return BinaryRelevance(**{"tol": 1e-9, **params})
+
+
+class TestRidgePerLabel(ClassifierContract):
+    def make_model(self, **params):
+        return BinaryRelevance(**{"loss": "squared", "tol": 1e-9, **params})
+
+
+class TestPLST(ClassifierContract):
+    missing_labels = False
+
+    def make_model(self, **params):
+        return PLST(**{"rank": 3, **params})
+
+
+class TestCPLST(ClassifierContract):
+    missing_labels = False
+
+    def make_model(self, **params):
+        return CPLST(**{"rank": 3, **params})
+
+
+class TestWSABIE(ClassifierContract):
+    exact = False  # steps are drawn at random
+
+    def make_model(self, **params):
+        return WSABIE(**{"rank": 4, "learning_rate": 0.05, "random_state": 0, **params})
+
+
+class TestBayesianCompressedSensing(ClassifierContract):
+    def make_model(self, **params):
+        scales = {"compressed_noise": 0.3, "weight_scale": 1.0, "sparsity_rate": 0.03}
+        return BayesianCompressedSensing(**{"rank": 6, "random_state": 0, **scales, **params})
+
+
+class WrongWayRound(BinaryRelevance):
+    """A wrong model: the least likely label first."""
+
+    def _fit(self, rows, random, callbacks):
+        model = super()._fit(rows, random, callbacks)
+        return replace(model, weights=-model.weights)
+
+
+class Forgetful(BinaryRelevance):
+    """A wrong model: it takes weights and the mask of known labels, and looks at neither."""
+
+    def fit(self, X, y, sample_weight=None, mask=None):
+        dense = y.toarray() if sp.issparse(y) else np.asarray(y)
+        return super().fit(X, np.nan_to_num(dense))
+
+
+class Drifting(BinaryRelevance):
+    """A wrong model: every fit adds to what the one before left."""
+
+    fits = 0
+
+    def _fit(self, rows, random, callbacks):
+        Drifting.fits += 1
+        model = super()._fit(rows, random, callbacks)
+        return replace(model, weights=model.weights + Drifting.fits)
+
+
+class Chatty(BinaryRelevance):
+    """A wrong model: it spoils the caller's data, and its answers depend on the rows they are asked with."""
+
+    def fit(self, X, y, sample_weight=None, mask=None):
+        super().fit(X, y, sample_weight, mask)
+        if sp.issparse(X):
+            X.data[...] = 7
+        return self
+
+    def predict_scores(self, X):
+        return super().predict_scores(X) + len(X)
+
+
+@pytest.mark.parametrize(
+    ("model", "test"),
+    [
+        (WrongWayRound, "own_labels_come_first"),
+        (WrongWayRound, "own_labels_are_predicted"),
+        (WrongWayRound, "missing_labels_are_learnt_from_the_known_ones"),
+        (WrongWayRound, "labels_that_nobody_or_everybody_has"),
+        (Forgetful, "a_row_of_weight_zero_is_left_out"),
+        (Forgetful, "a_row_of_weight_two_is_that_row_twice"),
+        (Forgetful, "missing_labels_in_three_ways"),
+        (Forgetful, "unknown_is_not_negative"),
+        (Forgetful, "bad_weights_and_numbers_are_refused"),
+        (Drifting, "same_seed_same_bits"),
+        (Drifting, "refit_forgets"),
+        (Drifting, "threshold_cuts_and_changes_nothing_else"),
+        (Drifting, "features_and_labels_in_any_form"),
+        (Chatty, "data_belong_to_the_caller"),
+        (Chatty, "one_row_is_answered_as_one_of_many"),
+    ],
+)
+def test_the_kit_notices_a_model_that_is_wrong(model, test):
+    kit = ClassifierContract()
+    kit.make_model = model
+    with pytest.raises(AssertionError):
+        getattr(kit, f"test_{test}")()
+
+
+def test_the_known_answer_is_unique():
+    X, Y = labelled_rows()
+    for row, labels in zip(X, Y):
+        alike = X @ (row > 0.5) > 1.5  # rows of its kind
+        assert (Y[alike] == labels).all()
+        assert not (Y[~alike] == labels).all(axis=1).any()
