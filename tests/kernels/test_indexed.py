@@ -58,7 +58,7 @@ def wide(array):
 
 def test_dots(rows):
     out = np.full(rows["count"] + 2, 77, rows["V"].dtype)
-    dots(rows["V"], rows["indices"], FIRST, rows["count"], rows["vector"], out)
+    dots(rows["V"], rows["indices"], FIRST, 0, rows["count"], rows["vector"], out)
     expected = dots_twin(wide(rows["V"]), rows["chosen"], wide(rows["vector"]))
     np.testing.assert_allclose(out[: rows["count"]], expected, rtol=rows["tolerance"], atol=rows["tolerance"])
     assert (out[rows["count"] :] == 77).all()
@@ -66,7 +66,7 @@ def test_dots(rows):
 
 def test_accumulate(rows, rank):
     total = rows["total"].copy()
-    accumulate(rows["V"], rows["indices"], FIRST, rows["count"], rows["per_pair"], total)
+    accumulate(rows["V"], rows["indices"], FIRST, 0, rows["count"], rows["per_pair"], total)
     coefficients = wide(rows["per_pair"])[: rows["count"]]
     expected = accumulate_twin(wide(rows["V"]), rows["chosen"], coefficients, wide(rows["total"])[:rank])
     np.testing.assert_allclose(total[:rank], expected, rtol=rows["tolerance"], atol=2 * rows["tolerance"])
@@ -87,9 +87,24 @@ def test_normal_product(rows, rank):
     assert np.array_equal(total[rank:], rows["total"][rank:])
 
 
+def test_a_part_of_the_pairs(rows, rank):
+    """Parts give the same bits as the whole where they begin at a multiple of eight, and touch nothing else."""
+    count, total, by_parts = rows["count"], rows["total"].copy(), rows["total"].copy()
+    out, parts = np.full((2, count + 2), 77, rows["V"].dtype)
+    dots(rows["V"], rows["indices"], FIRST, 0, count, rows["vector"], out)
+    accumulate(rows["V"], rows["indices"], FIRST, 0, count, rows["per_pair"], total)
+    for begin in range(0, count, 8):
+        end = min(begin + 8, count)
+        dots(rows["V"], rows["indices"], FIRST, begin, end, rows["vector"], parts)
+        accumulate(rows["V"], rows["indices"], FIRST, begin, end, rows["per_pair"], by_parts)
+        assert (parts[end:] == 77).all()
+    assert np.array_equal(parts, out)
+    assert np.array_equal(by_parts, total)
+
+
 def test_numbers_of_another_dtype_or_layout_are_refused():
     V, indices, vector = np.ones((4, 3)), np.zeros(2, np.int32), np.ones(3)
     with pytest.raises(TypingError, match="dtype float64"):
-        dots(V, indices, 0, 2, vector.astype(np.float32), np.empty(2))
+        dots(V, indices, 0, 0, 2, vector.astype(np.float32), np.empty(2))
     with pytest.raises(TypingError, match="C-contiguous"):
-        dots(np.asfortranarray(V), indices, 0, 2, vector, np.empty(2))
+        dots(np.asfortranarray(V), indices, 0, 0, 2, vector, np.empty(2))

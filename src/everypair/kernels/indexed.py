@@ -31,40 +31,42 @@ INLINED = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": FAS
 
 
 @njit(**INLINED)
-def dots(V: Any, indices: Any, first: Any, count: Any, vector: Any, out: Any) -> None:
-    """out_t = v_{j_t} · vector."""
-    whole = count - count % 8
-    for t in range(0, whole, 8):
+def dots(V: Any, indices: Any, first: Any, begin: Any, end: Any, vector: Any, out: Any) -> None:
+    """out_t = v_{j_t} · vector for begin ≤ t < end."""
+    t = begin
+    while t + 8 <= end:
         dots_of_8(V, indices, first + t, vector, out, t)
-    last_dots(V, indices, first, whole, count, vector, out)
+        t += 8
+    last_dots(V, indices, first, t, end, vector, out)
 
 
 @njit(**INLINED)
-def last_dots(V: Any, indices: Any, first: Any, t: Any, count: Any, vector: Any, out: Any) -> None:
+def last_dots(V: Any, indices: Any, first: Any, t: Any, end: Any, vector: Any, out: Any) -> None:
     """The same for the last pairs, from t on: fewer than eight."""
-    if t + 4 <= count:
+    if t + 4 <= end:
         dots_of_4(V, indices, first + t, vector, out, t)
         t += 4
-    if t + 2 <= count:
+    if t + 2 <= end:
         dots_of_2(V, indices, first + t, vector, out, t)
         t += 2
-    if t < count:
+    if t < end:
         dots_of_1(V, indices, first + t, vector, out, t)
 
 
 @njit(**INLINED)
-def accumulate(V: Any, indices: Any, first: Any, count: Any, coefficients: Any, total: Any) -> None:
-    """total += Σ_t coefficient_t v_{j_t}."""
-    t = count - count % 8
-    for start in range(0, t, 8):
-        add_of_8(V, indices, first + start, coefficients, start, total)
-    if t + 4 <= count:
+def accumulate(V: Any, indices: Any, first: Any, begin: Any, end: Any, coefficients: Any, total: Any) -> None:
+    """total += Σ_t coefficient_t v_{j_t} over begin ≤ t < end."""
+    t = begin
+    while t + 8 <= end:
+        add_of_8(V, indices, first + t, coefficients, t, total)
+        t += 8
+    if t + 4 <= end:
         add_of_4(V, indices, first + t, coefficients, t, total)
         t += 4
-    if t + 2 <= count:
+    if t + 2 <= end:
         add_of_2(V, indices, first + t, coefficients, t, total)
         t += 2
-    if t < count:
+    if t < end:
         add_of_1(V, indices, first + t, coefficients, t, total)
 
 
@@ -72,17 +74,18 @@ def accumulate(V: Any, indices: Any, first: Any, count: Any, coefficients: Any, 
 def normal_product(
     V: Any, indices: Any, first: Any, count: Any, curve: Any, vector: Any, product: Any, total: Any
 ) -> None:
-    """product_t = v_{j_t} · vector and total += Σ_t curve_t product_t v_{j_t}, in one pass.
+    """product_t = v_{j_t} · vector and total += Σ_t curve_t product_t v_{j_t} over 0 ≤ t < count, in one pass.
 
     The next eight products are begun before these eight are used, so that nothing waits for them.
     """
-    t = count - count % 8
-    if t > 0:
+    t = 0
+    if count >= 8:
         dots_of_8(V, indices, first, vector, product, 0)
-    for start in range(0, t, 8):
-        if start + 8 < t:
-            dots_of_8(V, indices, first + start + 8, vector, product, start + 8)
-        add_product_of_8(V, indices, first + start, curve, product, start, total)
+    while t + 8 <= count:
+        if t + 16 <= count:
+            dots_of_8(V, indices, first + t + 8, vector, product, t + 8)
+        add_product_of_8(V, indices, first + t, curve, product, t, total)
+        t += 8
     last_dots(V, indices, first, t, count, vector, product)
     if t + 4 <= count:
         add_product_of_4(V, indices, first + t, curve, product, t, total)

@@ -116,7 +116,7 @@ def block_solver(block: int, loss_code: int, imputed: bool, custom: CustomLoss |
                 steepest = max(steepest, np.float64(p[i]) * sigma[l] + lam[i])
             for t in range(d):
                 weight[t] = p[i] * q[indices[first + t]]
-            dots(V, indices, first, d, u, score)
+            dots(V, indices, first, 0, d, u, score)
             value = 0.0
             first_norm = 0.0
             moved[i - start] = False
@@ -130,6 +130,7 @@ def block_solver(block: int, loss_code: int, imputed: bool, custom: CustomLoss |
                         own_curvature,
                         imputed,
                         first,
+                        0,
                         d,
                         c,
                         y,

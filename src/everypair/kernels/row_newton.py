@@ -32,6 +32,7 @@ FLOOR = 1e-6  # directions the other side hardly spans are preconditioned as if 
 MAX_HALVINGS = 30
 ARMIJO = 1e-4  # Nocedal and Wright, Numerical Optimization, section 3.1
 VALUE_ROUNDING = 2e-15  # of a row's sum over stored pairs, which is kept in float64
+BATCH_BYTES = 16384  # of rows v_j: half of a small first-level cache
 
 Kernel = Callable[..., None]
 CustomLoss = tuple[Any, Any, Any]  # jitted value, slope, curvature of (y, s)
@@ -72,6 +73,7 @@ def row_solver(loss_code: int, imputed: bool, custom: CustomLoss | None = None) 
         scratch,  # scratch: 6 × the longest row
     ):
         K = V.shape[1]
+        batch = max(8, BATCH_BYTES // (8 * K * V.itemsize) * 8)
         score, delta, product, slope, curve, weight = (
             scratch[0],
             scratch[1],
@@ -110,30 +112,35 @@ def row_solver(loss_code: int, imputed: bool, custom: CustomLoss | None = None) 
                 inverse[l] = free[l] / max(diagonal[l], FLOOR * largest) if largest > 0 else free[l]
             for t in range(d):
                 weight[t] = p[i] * q[indices[first + t]]
-            dots(V, indices, first, d, u, score)
             moved[i - start] = False
             first_norm = 0.0
             value = 0.0
             for newton in range(newton_steps):
-                value = row_terms(
-                    loss_code,
-                    own_value,
-                    own_slope,
-                    own_curvature,
-                    imputed,
-                    first,
-                    d,
-                    c,
-                    y,
-                    z,
-                    weight,
-                    score,
-                    slope,
-                    curve,
-                )
                 for l in range(K):
                     gradient[l] = diagonal[l] * u[l] - b[i - start, l]
-                accumulate(V, indices, first, d, slope, gradient)
+                value = 0.0
+                for begin in range(0, d, batch):  # rows v_j are still at hand when their slopes are known
+                    end = min(begin + batch, d)
+                    if newton == 0:
+                        dots(V, indices, first, begin, end, u, score)
+                    value += row_terms(
+                        loss_code,
+                        own_value,
+                        own_slope,
+                        own_curvature,
+                        imputed,
+                        first,
+                        begin,
+                        end,
+                        c,
+                        y,
+                        z,
+                        weight,
+                        score,
+                        slope,
+                        curve,
+                    )
+                    accumulate(V, indices, first, begin, end, slope, gradient)
                 norm = 0.0
                 for l in range(K):
                     residual[l] = -gradient[l]
