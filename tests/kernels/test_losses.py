@@ -53,6 +53,16 @@ def test_terms_like_the_plain_formulas(name, y):
         np.testing.assert_allclose(computed, formula(y, s), rtol=4e-15, atol=1e-300)
 
 
+@pytest.mark.parametrize("y", [-1.0, 1.0])
+def test_logistic_terms_over_the_whole_range(y):
+    """To 4e-15 of libm's numbers for every score up to ±1e4; below e^-708 they are next to nothing."""
+    s = np.concatenate([sign * np.logspace(-8, 4, 20_001) for sign in (-1, 1)])
+    out = np.empty((3, s.size))
+    evaluate(LOGISTIC, np.full(s.size, y), s, out)
+    for computed, formula in zip(out, PLAIN_LOSSES["logistic"]):
+        np.testing.assert_allclose(computed, formula(y, s), rtol=4e-15, atol=1e-300)
+
+
 @pytest.mark.parametrize("name", CODES)
 @pytest.mark.parametrize("y", [-1.0, 1.0])
 @pytest.mark.parametrize("s", [-1e4, -1e3, -750.0, 750.0, 1e3, 1e4])

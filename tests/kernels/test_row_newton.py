@@ -41,7 +41,7 @@ def rows_of(loss, imputed, rank=5, dtype=np.float64, scale=1.0, ridge=0.3, seed=
 
 def solve(loss, imputed, rows, newton, cg, newton_tol=0.0, cg_tol=0.0, chunks=((0, 3), (3, M))):
     chosen = loss_named(loss)
-    kernel = row_solver(rows["V"].shape[1], chosen.code, imputed, chosen.custom)
+    kernel = row_solver(chosen.code, imputed, chosen.custom)
     dtype = rows["V"].dtype
     U, values, moved = rows["U"].copy(), np.full(M, 77.0), np.empty(M, bool)
     for start, stop in chunks:

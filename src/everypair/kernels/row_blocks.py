@@ -86,20 +86,21 @@ def normal_matrix(
 
 
 @cache
-def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: CustomLoss | None = None) -> Kernel:
-    """Return the kernel for blocks of ``block`` coordinates (or the next divisor of the rank), like the row solver's.
+def block_solver(block: int, loss_code: int, imputed: bool, custom: CustomLoss | None = None) -> Kernel:
+    """Return the kernel for blocks of ``block`` coordinates, which divides the rank, like the row solver's.
 
-    Its ``newton_steps`` are sweeps over all blocks; it has no use for ``cg_steps`` and ``cg_tol``.
+    The size of a block is a constant: known at run time only, it costs 2 to 3 times as much. The ``newton_steps`` are
+    sweeps over all blocks; ``cg_steps`` and ``cg_tol`` are of no use here.
     """
-    K = rank
+    B = block
     own_value, own_slope, own_curvature = custom or (None, None, None)
-    B = max(size for size in range(1, min(block, rank) + 1) if rank % size == 0)  # a constant is faster
 
     @njit(nogil=True, error_model="numpy", fastmath=FAST, cache=custom is None)
     def solve_rows(  # type: ignore[no-untyped-def]
         start, stop, indptr, indices, c, y, z, V, q, p, lam, sigma, free, b, U, values, moved,
         newton_steps, cg_steps, newton_tol, cg_tol, rounding, scratch,
     ):  # fmt: skip
+        K = V.shape[1]
         score, delta, slope, curve, weight = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
         matrix = np.empty((B, B), np.float64)
         step = np.empty(B, np.float64)
@@ -115,7 +116,7 @@ def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: C
                 steepest = max(steepest, np.float64(p[i]) * sigma[l] + lam[i])
             for t in range(d):
                 weight[t] = p[i] * q[indices[first + t]]
-            dots(K, V, indices, first, d, u, score)
+            dots(V, indices, first, 0, d, u, score)
             value = 0.0
             first_norm = 0.0
             moved[i - start] = False
@@ -129,6 +130,7 @@ def block_solver(rank: int, block: int, loss_code: int, imputed: bool, custom: C
                         own_curvature,
                         imputed,
                         first,
+                        0,
                         d,
                         c,
                         y,

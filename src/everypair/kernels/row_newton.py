@@ -32,18 +32,18 @@ FLOOR = 1e-6  # directions the other side hardly spans are preconditioned as if 
 MAX_HALVINGS = 30
 ARMIJO = 1e-4  # Nocedal and Wright, Numerical Optimization, section 3.1
 VALUE_ROUNDING = 2e-15  # of a row's sum over stored pairs, which is kept in float64
+BATCH_BYTES = 16384  # of rows v_j: half of a small first-level cache
 
 Kernel = Callable[..., None]
 CustomLoss = tuple[Any, Any, Any]  # jitted value, slope, curvature of (y, s)
 
 
 @cache
-def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | None = None) -> Kernel:
-    """Return the kernel for one rank and loss: from numba's disk cache, or compiled (always, if ``custom``).
+def row_solver(loss_code: int, imputed: bool, custom: CustomLoss | None = None) -> Kernel:
+    """Return the kernel for one loss and any rank: from numba's disk cache, or compiled (always, if ``custom``).
 
     ``imputed``: z differs from pair to pair; otherwise it holds one entry, shared by all. b holds these rows only.
     """
-    K = rank
     own_value, own_slope, own_curvature = custom or (None, None, None)
 
     @njit(nogil=True, error_model="numpy", fastmath=FAST, cache=custom is None)
@@ -72,6 +72,8 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
         rounding,  # one unit of it: the machine epsilon of the factors
         scratch,  # scratch: 6 × the longest row
     ):
+        K = V.shape[1]
+        batch = max(8, BATCH_BYTES // (8 * K * V.itemsize) * 8)
         score, delta, product, slope, curve, weight = (
             scratch[0],
             scratch[1],
@@ -110,30 +112,35 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                 inverse[l] = free[l] / max(diagonal[l], FLOOR * largest) if largest > 0 else free[l]
             for t in range(d):
                 weight[t] = p[i] * q[indices[first + t]]
-            dots(K, V, indices, first, d, u, score)
             moved[i - start] = False
             first_norm = 0.0
             value = 0.0
             for newton in range(newton_steps):
-                value = row_terms(
-                    loss_code,
-                    own_value,
-                    own_slope,
-                    own_curvature,
-                    imputed,
-                    first,
-                    d,
-                    c,
-                    y,
-                    z,
-                    weight,
-                    score,
-                    slope,
-                    curve,
-                )
                 for l in range(K):
                     gradient[l] = diagonal[l] * u[l] - b[i - start, l]
-                accumulate(K, V, indices, first, d, slope, gradient)
+                value = 0.0
+                for begin in range(0, d, batch):  # rows v_j are still at hand when their slopes are known
+                    end = min(begin + batch, d)
+                    if newton == 0:
+                        dots(V, indices, first, begin, end, u, score)
+                    value += row_terms(
+                        loss_code,
+                        own_value,
+                        own_slope,
+                        own_curvature,
+                        imputed,
+                        first,
+                        begin,
+                        end,
+                        c,
+                        y,
+                        z,
+                        weight,
+                        score,
+                        slope,
+                        curve,
+                    )
+                    accumulate(V, indices, first, begin, end, slope, gradient)
                 norm = 0.0
                 for l in range(K):
                     residual[l] = -gradient[l]
@@ -152,7 +159,7 @@ def row_solver(rank: int, loss_code: int, imputed: bool, custom: CustomLoss | No
                     for l in range(K):
                         image[l] = diagonal[l] * direction[l]
                         spread += image[l] * direction[l]
-                    normal_product(K, V, indices, first, d, curve, direction, product, image)
+                    normal_product(V, indices, first, d, curve, direction, product, image)
                     bend = 0.0
                     for l in range(K):
                         bend += image[l] * direction[l]

@@ -28,7 +28,7 @@ def pair_scores(start: Any, stop: Any, indptr: Any, indices: Any, U: Any, V: Any
         first, last = indptr[i], indptr[i + 1]
         for l in range(rank):
             u[l] = U[i, l]
-        dots(rank, V, indices, first, last - first, u, out[first:last])
+        dots(V, indices, first, 0, last - first, u, out[first:last])
 
 
 @njit(cache=True, **OPTIONS)
@@ -39,7 +39,7 @@ def sparse_dense(start: Any, stop: Any, indptr: Any, indices: Any, coefficients:
     for i in range(start, stop):
         first, last = indptr[i], indptr[i + 1]
         total[:] = 0.0
-        accumulate(rank, V, indices, first, last - first, coefficients[first:last], total)
+        accumulate(V, indices, first, 0, last - first, coefficients[first:last], total)
         for l in range(rank):
             out[i, l] = total[l]
 
@@ -56,7 +56,7 @@ def curvature_product(
         for l in range(rank):
             s[l] = S[i, l]
             total[l] = 0.0
-        normal_product(rank, V, indices, first, last - first, t[first:last], s, scores[first:last], total)
+        normal_product(V, indices, first, last - first, t[first:last], s, scores[first:last], total)
         for l in range(rank):
             out[i, l] = total[l]
 

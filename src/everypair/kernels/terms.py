@@ -20,13 +20,13 @@ from everypair.kernels.losses import loss_terms, loss_value
 
 @njit(**INLINED)
 def row_terms(
-    code: Any, own_value: Any, own_slope: Any, own_curvature: Any, imputed: Any, first: Any, count: Any, c: Any, y: Any,
-    z: Any, weight: Any, score: Any, slope: Any, curve: Any,
+    code: Any, own_value: Any, own_slope: Any, own_curvature: Any, imputed: Any, first: Any, begin: Any, end: Any,
+    c: Any, y: Any, z: Any, weight: Any, score: Any, slope: Any, curve: Any,
 ) -> Any:  # fmt: skip
-    """Fill slopes and curvatures at ``score`` and return the value there."""
+    """Fill slopes and curvatures at ``score`` for the pairs begin ≤ t < end and return their value there."""
     value = 0.0
     first = np.uint64(first)  # unsigned positions need no check for counting from the end, which would bar vectors
-    for t in range(np.uint64(count)):
+    for t in range(np.uint64(begin), np.uint64(end)):
         target, s = np.float64(y[first + t]), np.float64(score[t])
         cost, w = np.float64(c[first + t]), np.float64(weight[t])
         if own_value is None:

@@ -40,10 +40,11 @@ class RowSteps:
     block: int | None = None
 
     def kernel(self, rank: int, loss: Loss, imputed: bool) -> Kernel:
-        """Return the compiled kernel that takes these steps."""
+        """Return the compiled kernel that takes these steps; blocks are cut down to the next divisor of the rank."""
         if self.block is None:
-            return row_solver(rank, loss.code, imputed, loss.custom)
-        return block_solver(rank, self.block, loss.code, imputed, loss.custom)
+            return row_solver(loss.code, imputed, loss.custom)
+        block = max(size for size in range(1, min(self.block, rank) + 1) if rank % size == 0)
+        return block_solver(block, loss.code, imputed, loss.custom)
 
 
 TO_OPTIMUM = {  # for fold-in: to the optimum, as far as the precision goes
