@@ -8,7 +8,7 @@ from sklearn.base import clone
 from everypair import OneClassMF, SubsampledMF
 from everypair.data import split_entries
 from everypair.features import knn_graph
-from everypair.models.recommend.side_information import FEATURE_SHARE
+from everypair.problem.embedding import FEATURE_SHARE
 from everypair.solvers.loop import Status
 from everypair.testing import block_matrix, group_of
 
