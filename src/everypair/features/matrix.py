@@ -97,10 +97,12 @@ class _Rows:
         return cls(indptr, matrix.indices.astype(widest, copy=False), matrix.data, balanced_chunks(indptr))
 
     def product(self, other: Array, n_threads: int) -> Array:
+        other = np.ascontiguousarray(other)
+        data = self.data.astype(other.dtype, copy=False)
         out = np.empty((len(self.indptr) - 1, other.shape[1]), other.dtype)
 
         def work(chunk: Chunk, worker: int) -> None:
-            sparse_dense(*chunk, self.indptr, self.indices, self.data, other, out)
+            sparse_dense(*chunk, self.indptr, self.indices, data, other, out)
 
         run_chunks(work, self.chunks, n_threads)
         return out
