@@ -157,7 +157,7 @@ def test_rows_split_shows_and_hides_at_least_one():
         (lambda x: split_entries(np.ones(3)), ValueError, "two-dimensional"),
         (lambda x: split_per_row(x), ValueError, "either test_share"),
         (lambda x: split_per_row(x, 0.1, 2), ValueError, "either test_share"),
-        (lambda x: split_per_row(x, test_count=0), ValueError, "test_count must be an integer of at least 1"),
+        (lambda x: split_per_row(x, test_count=0), ValueError, "test_count must be an integer ≥ 1"),
         (lambda x: split_per_row(x, 0.5, min_train=-1), ValueError, "min_train"),
         (lambda x: split_leave_last(x, np.zeros(2)), ValueError, "one entry per stored pair"),
         (lambda x: split_leave_last(x, x[:, :5]), ValueError, "exactly the pairs"),

@@ -161,8 +161,8 @@ def test_feature_names():
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"n_landmarks": 0}, "n_landmarks must be an integer of at least 1, got 0"),
-        ({"n_landmarks": 2.5}, "n_landmarks must be an integer of at least 1, got 2.5"),
+        ({"n_landmarks": 0}, "n_landmarks must be an integer ≥ 1, got 0"),
+        ({"n_landmarks": 2.5}, "n_landmarks must be an integer ≥ 1, got 2.5"),
         ({"gamma": 0.0}, "gamma must be a positive number, a multiple of 1/σ², or .scale., got 0.0"),
         ({"gamma": -1}, "gamma must be a positive number"),
         ({"gamma": np.nan}, "gamma must be a positive number"),

@@ -61,7 +61,7 @@ def split_per_row(
     ([3, 3, 3], [2, 2, 2])
     """
     matrix = _canonical(interactions)
-    _check_count(min_train, "min_train", smallest=0)
+    integer("min_train", min_train, 0)
     counts = np.diff(matrix.indptr)
     if (test_share is None) == (test_count is None):
         raise ValueError("Give either test_share (of every row's entries) or test_count (per row), one of them.")
@@ -69,7 +69,7 @@ def split_per_row(
         _check_share(test_share, "test_share")
         wanted = _rounded(test_share * counts)
     else:
-        _check_count(test_count, "test_count", smallest=1)
+        integer("test_count", test_count, 1)
         wanted = np.full_like(counts, test_count)
     wanted = np.minimum(wanted, np.maximum(counts - min_train, 0))
     held_out = _random_entries(matrix, wanted, np.random.default_rng(random_state))
@@ -87,7 +87,7 @@ def split_leave_last(interactions: Any, times: Any, count: int = 1) -> tuple[Any
     [[1, 0, 0], [0, 0, 0]]
     """
     matrix = _canonical(interactions)
-    _check_count(count, "count", smallest=1)
+    integer("count", count, 1)
     order = np.lexsort((matrix.indices, _aligned_times(times, matrix), _entry_rows(matrix)))
     counts = np.diff(matrix.indptr)
     wanted = np.where(counts > count, count, 0)
@@ -187,8 +187,3 @@ def _aligned_times(times: Any, matrix: Any) -> NDArray[Any]:
 def _check_share(share: Any, name: str) -> None:
     if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 < share < 1:
         raise ValueError(f"{name} must be a number between 0 and 1, both excluded, got {share!r}.")
-
-
-def _check_count(count: Any, name: str, smallest: int) -> None:
-    if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < smallest:
-        raise ValueError(f"{name} must be an integer of at least {smallest}, got {count!r}.")

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.neighbors import NearestNeighbors
 
-from everypair.check import dense_array
+from everypair.check import dense_array, integer
 
 _BLOCK_MB = 64  # distances held at a time
 
@@ -32,8 +32,7 @@ def knn_graph(features: Any, k: int = 10, metric: Literal["cosine", "euclidean"]
     [[0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
     """
     matrix = _checked_features(features)
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
-        raise ValueError(f"k must be an integer of at least 1, the number of neighbours per row, got {k!r}.")
+    integer("k", k)
     if metric not in ("cosine", "euclidean"):
         raise ValueError(f"metric must be 'cosine' or 'euclidean', got {metric!r}.")
     size = matrix.shape[0]

@@ -20,6 +20,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from everypair.check import integer, is_number
 from everypair.parallel import even_chunks, resolve_threads, run_chunks, single_threaded_blas
 
 _BLOCK_ROWS = 1024  # rows whose kernel values are held at a time, by each thread
@@ -147,10 +148,8 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         count, gamma, kernel = self.n_landmarks, self.gamma, self.kernel
-        if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-            raise ValueError(f"n_landmarks must be an integer of at least 1, got {count!r}.")
-        number = isinstance(gamma, int | float | np.number) and not isinstance(gamma, bool)
-        if gamma != "scale" and (not number or not 0 < float(gamma) < np.inf):
+        integer("n_landmarks", count)
+        if gamma != "scale" and (not is_number(gamma) or not 0 < float(gamma) < np.inf):
             raise ValueError(f'gamma must be a positive number, a multiple of 1/σ², or "scale", got {gamma!r}.')
         if not callable(kernel) and kernel not in ("rbf", "linear"):
             raise ValueError(f"kernel must be 'rbf', 'linear' or a function of (rows, landmarks), got {kernel!r}.")

@@ -23,6 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.check import integer
 from everypair.metrics import per_row, ranking
 from everypair.metrics.patterns import Matrix, positive_pattern
 from everypair.metrics.stream import MEMORY_MB, ScoreRows
@@ -84,8 +85,7 @@ def multilabel_metrics(
     rarity = None if propensities is None else 1 / _check_propensities(propensities, n_labels)
     if block_rows is None:
         block_rows = max(1, int(MEMORY_MB * 2**20 / (n_labels * np.dtype(np.float64).itemsize)))
-    elif isinstance(block_rows, bool) or not isinstance(block_rows, int | np.integer) or block_rows < 1:
-        raise ValueError(f"block_rows must be a positive integer or None, got {block_rows!r}.")
+    block_rows = integer("block_rows", block_rows)
     threads = resolve_threads(n_threads)
     score_rows = _as_function(scores, positives.shape)
 
