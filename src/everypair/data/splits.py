@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.check import as_csr
+from everypair.check import as_csr, integer
 from everypair.data.pairs import kept_pointers
 
 
