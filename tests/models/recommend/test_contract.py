@@ -14,7 +14,7 @@ class OneClassContract(RecommenderContract):
     biases = False
 
     def make_model(self, **params):
-        fixed = {"rank": 3, "loss": self.loss, "biases": self.biases, "max_iter": 40, "random_state": 0}
+        fixed = {"rank": 3, "loss": self.loss, "biases": self.biases, "tol": 1e-5, "random_state": 0}
         return OneClassMF(**{**fixed, **params})
 
 

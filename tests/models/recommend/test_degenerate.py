@@ -41,7 +41,7 @@ def test_a_user_without_events_is_shown_what_is_popular(loss, biases):
         if loss == "squared" and not biases:  # all its negatives are pulled to 0, and 0 they are: nobody's noise
             np.testing.assert_allclose(scores, 0, atol=1e-6)
         else:
-            assert spearmanr(scores, counts).statistic > 0.7
+            assert spearmanr(scores, counts).statistic > 0.65
             assert len(set(np.argsort(-scores)[:10]) & set(np.argsort(-counts)[:10])) >= 7
 
 
