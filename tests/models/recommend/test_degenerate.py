@@ -134,3 +134,12 @@ def test_a_weight_of_a_million(loss, biases, dtype):
     matrix[0, 20] = -1e6
     disliked = fit(matrix, loss, biases=biases, dtype=dtype, max_iter=40).score_pairs(0, 20)[0]
     assert disliked < (0.05 if loss == "squared" else -0.9)
+
+
+def test_without_a_ridge_factors_of_rank_one_do_not_lead_astray(loss):
+    """All users are alike, so their Gram matrix has rank 1 and rounding alone points into the other directions."""
+    matrix = np.ones((200, 100))
+    for solver in ("auto", "block", "tron"):
+        model = OneClassMF(rank=3, loss=loss, reg=0, solver=solver, random_state=0, max_iter=30).fit(matrix)
+        assert abs(model.objective_) < 1e-4 * matrix.size, (solver, model.status_)
+        assert model.score_users().min() > 0.99
