@@ -100,6 +100,7 @@ class Alternating:
         return Factors(
             left, right, value, right_gram,
             None if left_theta is left else left_theta, None if right_theta is right else right_theta,
+            self.objective.rounding(left_gram, right_gram),
         )  # fmt: skip
 
     def _improve(self, side: int, state: Factors, other: Array, gram: Gram) -> tuple[Array, Array, float]:

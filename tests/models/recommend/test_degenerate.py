@@ -143,3 +143,15 @@ def test_without_a_ridge_factors_of_rank_one_do_not_lead_astray(loss):
         model = OneClassMF(rank=3, loss=loss, reg=0, solver=solver, random_state=0, max_iter=30).fit(matrix)
         assert abs(model.objective_) < 1e-4 * matrix.size, (solver, model.status_)
         assert model.score_users().min() > 0.99
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_perfect_fit_has_converged_and_what_rounding_does_to_it_is_no_rise(loss, dtype):
+    matrix = np.kron(np.eye(2), np.ones((6, 5)))
+    for weight in (0.5, 0.0):
+        solvers = ("auto", "block", "tron", "als", "cd") if loss == "squared" else ("auto", "block", "tron")
+        for solver in solvers:
+            options = {"negative_weight": weight, "reg": 0, "solver": solver, "max_iter": 200, "tol": 0}
+            model = OneClassMF(rank=2, loss=loss, dtype=dtype, random_state=0, **options).fit(matrix)
+            assert model.status_ in ENDED_WELL, (solver, weight, model.status_)
+            assert abs(model.objective_) < (0.1 if loss == "logistic" else 1e-3), (solver, weight)
