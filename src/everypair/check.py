@@ -20,6 +20,13 @@ def integer(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return a parameter that must be True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
 def float_dtype(dtype: Any) -> np.dtype[Any]:
     """Return float32 or float64."""
     try:

@@ -103,7 +103,7 @@ def check_scheme(scheme: Any) -> None:
         if not isinstance(scheme[0], str):
             return
         if scheme[0] == "popularity":
-            if isinstance(scheme[1], int | float | np.number) and np.isfinite(scheme[1]):
+            if is_number(scheme[1]) and np.isfinite(scheme[1]):
                 return
             raise ValueError(f'("popularity", β) needs a finite number β, got {scheme[1]!r}.')
     raise ValueError(

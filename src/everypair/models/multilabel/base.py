@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from everypair.check import generator, integer, is_number
+from everypair.check import flag, generator, integer, is_number
 from everypair.data.labels import Labels
 from everypair.features.scaling import prepare_features
 from everypair.kernels.select import select_top
@@ -200,8 +200,7 @@ class MultiLabelClassifier(ClassifierMixin, Stateful):
 
     def _check_common_parameters(self) -> None:
         for name in ("normalize", "fit_intercept"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}.")
+            flag(name, getattr(self, name))
         if self.threshold != "auto" and not is_number(self.threshold):
             raise ValueError(f'threshold must be a number or "auto", got {self.threshold!r}.')
         resolve_threads(self.n_threads)

@@ -154,13 +154,14 @@ class SubsampledMF(FactorizationModel):
     ) -> Self:
         """Draw negatives and learn both sides' factors; the arguments are those of :meth:`OneClassMF.fit`."""
         rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
-        layout = Layout(check.integer("rank", self.rank), bool(self.biases))
+        layout = Layout(check.integer("rank", self.rank), check.flag("biases", self.biases))
         threads = resolve_threads(self.n_threads)
         dtype = check.float_dtype(self.dtype)
         random = check.generator(self.random_state)
         callbacks = checked_callbacks(callbacks)
         check_sampling_scheme(self.scheme)
         ratio = _checked_ratio(self.ratio)
+        resample = check.flag("resample", self.resample)
         loss = get_loss(self.loss)
         value = _checked_value(self.negative_value, loss)
         options = SideOptions.both(self)
@@ -194,7 +195,7 @@ class SubsampledMF(FactorizationModel):
         make_solver = solver_maker(self.solver, layout.columns, cg_steps, fold_in_seed % 2**31)
         objective = draw()
         outcome = train(
-            Resampled(objective, draw, make_solver) if self.resample else make_solver(objective), start, rules,
+            Resampled(objective, draw, make_solver) if resample else make_solver(objective), start, rules,
             validate=validate, callbacks=callbacks, verbose=self.verbose,
             warm_up=sweep_on_two_pairs(make_solver, objective, layout.columns),
         )  # fmt: skip
