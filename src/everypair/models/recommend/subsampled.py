@@ -225,7 +225,13 @@ class SubsampledMF(FactorizationModel):
         return counted, targets.data
 
     def _fold_in(
-        self, side: int, rows: Any, weights: ArrayLike | None, values: ArrayLike | None, centers: Array | None
+        self,
+        side: int,
+        rows: Any,
+        weights: ArrayLike | None,
+        values: ArrayLike | None,
+        centers: Array | None,
+        targets: Array | None,
     ) -> Array:
         """New rows get negatives by the same scheme, as many as in training: they depend on the row and the seed."""
         if weights is not None or values is not None:
@@ -234,9 +240,9 @@ class SubsampledMF(FactorizationModel):
             )
         state = self.state_
         drawn = state.sampling.draw_rows(side, rows, state.n_sampled, state.fold_in_seed)
-        stored = np.where(rows.data > 0, 1, state.loss.dislike_target).astype(rows.dtype)
-        counted, targets = with_negatives(rows, stored, *drawn, state.sampled_value)
-        problem = self._row_problem(side, counted, targets.data, centers=centers)
+        stored = np.where(rows.data > 0, 1, state.loss.dislike_target) if targets is None else targets
+        counted, wanted = with_negatives(rows, stored, *drawn, state.sampled_value)
+        problem = self._row_problem(side, counted, wanted.data, centers=centers)
         other = self.right_factors_ if side == LEFT else self.left_factors_
         return solve_to_optimum(problem, other, resolve_threads(self.n_threads))
 
