@@ -62,6 +62,33 @@ def brute_force(model, weights=None, label_weight=None, known=None, features=X):
     return total.sum() + 0.5 * model.reg_ * norms
 
 
+def test_rows_of_any_scale_are_told_apart():
+    plain = MultiLabelMF(reg=1.0, threshold=0.0, random_state=0).fit(X, Y).predict_scores(X)
+    assert np.ptp(plain, axis=0).min() > 0.5
+    for scale in (1e-25, 1e25):
+        for features in (X * scale, (X * scale).astype(np.float32)):
+            model = MultiLabelMF(reg=1.0, threshold=0.0, random_state=0).fit(features, Y)
+            np.testing.assert_allclose(model.predict_scores(features), plain, atol=1e-2)
+
+
+@pytest.mark.parametrize(("scale", "dtype"), [(1e25, "float32"), (1e200, "float64")])
+def test_features_too_large_to_be_squared_are_refused(scale, dtype):
+    model = MultiLabelMF(normalize=False, reg=1.0, threshold=0.0, dtype=dtype, random_state=0)
+    with pytest.raises(ValueError, match=f"X has values too large for {dtype}: rescale them, or set normalize=True"):
+        model.fit(X * scale, Y)
+    model.fit(X, Y)
+    with pytest.raises(ValueError, match=f"X has values too large for {dtype}"):
+        model.predict(X * scale)
+
+
+def test_known_negatives_of_no_weight_with_the_ridge_searched():
+    """Positives alone count; the labels that folds share stay whole."""
+    model = MultiLabelMF(unlabeled="missing", negative_weight=0, random_state=0).fit(X, UNKNOWN)
+    positives = sp.csr_array(np.where(MASK & (Y == 1), 1.0, 0.0))
+    same = MultiLabelMF(unlabeled="missing", reg=model.reg_, threshold=0.0, random_state=0).fit(X, positives)
+    np.testing.assert_allclose(model.predict_scores(X), same.predict_scores(X), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("negative_loss", ["squared", "same"])
 def test_the_objective_is_what_the_docstring_says(loss, negative_loss):

@@ -16,7 +16,6 @@ from everypair import check
 from everypair.data.labels import Labels
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import Kernel
-from everypair.features.scaling import prepare_features
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.multilabel import defaults
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
@@ -334,7 +333,7 @@ class MultiLabelMF(MultiLabelClassifier):
                 f"validation must be (X, Y) with a row of Y for each row of X and {n_labels} labels, got Y of "
                 f"shape {truth.shape} for {X.shape[0]} rows."
             )
-        return prepare_features(X, self.normalize, self.fit_intercept), truth
+        return self._prepared(X), truth
 
     def _validator(self, X: Any, truth: Labels, kernel_map: KernelMap | None) -> Callable[[Factors], dict[str, float]]:
         features = X if kernel_map is None else kernel_map(X)
