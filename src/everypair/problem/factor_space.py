@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.check import within
 from everypair.data.pairs import Pairs
 from everypair.problem.gram import Gram, gram
 from everypair.problem.layout import LEFT, RIGHT
@@ -57,12 +58,12 @@ class FactorObjective:
         n_threads: int = 1,
     ) -> None:
         self.outside, self.n_threads = outside, n_threads
-        p, q = negatives.left.astype(dtype), negatives.right.astype(dtype)
+        p, q = (within("the weight of negatives", part, dtype) for part in (negatives.left, negatives.right))
         targets = pairs.resolve_targets(loss.dislike_target).astype(dtype, copy=False)
         value: Any = negatives.value
         values = None
         if isinstance(value, tuple):
-            value = np.ascontiguousarray(value[LEFT], dtype), np.ascontiguousarray(value[RIGHT], dtype)
+            value = tuple(np.ascontiguousarray(within("negative_value", part, dtype)) for part in value)
             values = stored_scores(pairs.rows, value[LEFT], value[RIGHT], n_threads)
         left = RowProblem.of(
             LEFT, pairs.rows, pairs.left_counts, targets, loss, ridge, (p, q), value,

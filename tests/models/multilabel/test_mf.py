@@ -81,6 +81,30 @@ def test_features_too_large_to_be_squared_are_refused(scale, dtype):
         model.predict(X * scale)
 
 
+@pytest.mark.parametrize("weight", [1e-150, 1e150])
+def test_weights_beyond_the_numbers_of_the_model_are_refused(weight):
+    weights = np.where(np.arange(len(X)) == 3, weight, 1.0)
+    for sample_weight in (weights, np.full(len(X), weight)):
+        with pytest.raises(ValueError, match=r"sample_weight times label_weight goes from .* beyond what float32 holds"):
+            MultiLabelMF(random_state=0).fit(X, Y, sample_weight=sample_weight)
+    with pytest.raises(ValueError, match="beyond what float32 holds"):
+        MultiLabelMF(label_weight=np.full(Y.shape[1], weight), random_state=0).fit(X, Y)
+    tiny = exact(max_iter=3).fit(X, Y, sample_weight=np.full(len(X), 1e-150))
+    assert np.isfinite(tiny.predict_scores(X)).all()
+
+
+def test_negatives_beyond_the_numbers_of_the_model():
+    with pytest.raises(ValueError, match="the weight of negatives has values too large for float32"):
+        MultiLabelMF(negative_weight=1e39, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="reg, scaled by the weight of a row, has values too large for float32"):
+        MultiLabelMF(reg=1e39, random_state=0).fit(X, Y)
+    nothing, tiny = (
+        MultiLabelMF(unlabeled="missing", negative_weight=weight, reg=1.0, threshold=0.0, random_state=0)
+        for weight in (0.0, 1e-60)
+    )
+    assert np.array_equal(nothing.fit(X, UNKNOWN).predict_scores(X), tiny.fit(X, UNKNOWN).predict_scores(X))
+
+
 def test_known_negatives_of_no_weight_with_the_ridge_searched():
     """Positives alone count; the labels that folds share stay whole."""
     model = MultiLabelMF(unlabeled="missing", negative_weight=0, random_state=0).fit(X, UNKNOWN)

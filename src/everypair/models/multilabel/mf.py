@@ -242,7 +242,9 @@ class MultiLabelMF(MultiLabelClassifier):
                 f"rank={rank} is larger than the number of features, {X.shape[1]}, and of labels, {n_labels}: "
                 f"at most {min(X.shape[1], n_labels)} makes sense."
             )
-        return LabelProblem.of(X, labels, sample_weight, self._checked_label_weight(n_labels)), kernel_map
+        problem = LabelProblem.of(X, labels, sample_weight, self._checked_label_weight(n_labels))
+        problem.check_weights(self.dtype)
+        return problem, kernel_map
 
     def _searched(self, problem: LabelProblem) -> tuple[Choice, float | None]:
         """The ridge (and weight of negatives) that ranks held-out rows best, and the threshold found on them."""
