@@ -21,7 +21,7 @@ from everypair.data.pairs import Compressed
 from everypair.kernels.stored_pairs import pair_scores
 from everypair.parallel import Chunk, balanced_chunks, run_chunks
 from everypair.problem.gram import Gram, gram
-from everypair.problem.losses import Loss
+from everypair.problem.losses import Loss, check_slopes
 from everypair.problem.ridge import Ridge
 
 Array = NDArray[Any]
@@ -148,6 +148,13 @@ class RowProblem:
         if self.this_values is None:
             return float(self.values[0]) * other.pull.T
         return np.asarray(self.this_values[rows] @ other.pull.T)
+
+
+def check_stored_slopes(rows: RowProblem, this: Array, other: Array, n_threads: int = 1) -> None:
+    """Refuse a loss of the user's own whose slope is not finite at a stored pair, at O(|Ω|k); others cost nothing."""
+    if rows.loss.custom is not None:
+        stored = Compressed(rows.indptr, rows.indices, rows.weights)
+        check_slopes(rows.loss, rows.targets, stored_scores(stored, this, other, n_threads))
 
 
 def stored_scores(stored: Compressed, this: Array, other: Array, n_threads: int = 1) -> Array:
