@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from everypair.check import as_csr
+from everypair.check import as_csr, integer
 from everypair.data.pairs import aligned_targets
 from everypair.features.feature_map import FeatureMap
 from everypair.features.matrix import Features
@@ -114,8 +114,8 @@ class FactorizationModel(FactorModel):
             )
         row = _one_position(user, len(self.left_factors_), "user")
         column = _one_position(item, len(self.right_factors_), "item")
-        if n is not None and n < 1:
-            raise ValueError(f"n must be a positive number of contributions or None for all, got {n!r}.")
+        if n is not None:
+            n = integer("n", n)
         value = state.negatives.value
         counted, targets = self._counted_row(row)
         problem = self._row_problem(
