@@ -258,6 +258,34 @@ def test_an_rbf_kernel_learns_what_no_line_can():
     assert np.mean(own.fit(points[:300], rings[:300]).predict(points[300:])[:, 0] == rings[300:, 0]) > 0.9
 
 
+def test_both_penalties_of_a_kernel_are_what_their_names_say():
+    features, labels = X[:40], Y[:40]
+
+    def kernel(rows, landmarks):
+        return np.exp(-((rows[:, None] - landmarks[None]) ** 2).sum(2) / 10)
+
+    values = kernel(features, features)
+    spectrum, basis = np.linalg.eigh(values)
+    roots = basis * np.sqrt(spectrum) @ basis.T
+    options = {"fit_intercept": False, "loss": "squared", "negative_weight": 1, "reg": 0.3, "rank": 7}
+    for penalty, as_features in (("rkhs", roots), ("weights", values)):
+        model = exact(kernel=kernel, kernel_penalty=penalty, **options).fit(features, labels)
+        plain = exact(**options).fit(as_features, labels)  # the same ridge, on features written out
+        assert model.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+        np.testing.assert_allclose(model.predict_scores(features), plain.predict_scores(as_features), atol=1e-3)
+        W, H = model.feature_weights_, model.label_factors_
+        A = np.linalg.solve(roots, W) if penalty == "rkhs" else W
+        ridge = 0.15 * (np.trace(A.T @ (values if penalty == "rkhs" else np.eye(40)) @ A) + np.sum(H**2))
+        fit = 0.5 * np.sum((labels - values @ A @ H.T) ** 2)
+        assert model.objective_ == pytest.approx(fit + ridge, rel=1e-6)
+
+
+def test_a_kernel_without_whitening_is_written_down_and_read():
+    model = MultiLabelMF(kernel="rbf", kernel_penalty="weights", reg=1.0, threshold=0.0, random_state=0).fit(X, Y)
+    again = MultiLabelMF.from_parts(*model.to_parts())
+    assert np.array_equal(again.predict_scores(X), model.predict_scores(X))
+
+
 def test_the_closed_form_is_the_limit_of_training_without_ridge():
     options = {"loss": "squared", "fit_intercept": False}
     svd = exact(solver="svd", reg="auto", **options).fit(X, Y)
@@ -438,6 +466,8 @@ def test_labels_without_a_row_and_rows_without_a_label():
         ({"solver": "svd", "loss": "squared", "negative_weight": 0.5}, "needs negative_weight=1"),
         ({"solver": "svd", "loss": "squared", "label_weight": np.ones(7)}, "without label_weight"),
         ({"kernel": "poly"}, "kernel must be"),
+        ({"kernel": "rbf", "kernel_penalty": "ridge"}, 'kernel_penalty must be "rkhs" or "weights"'),
+        ({"kernel_penalty": "weights"}, "needs a kernel"),
         ({"kernel": "rbf", "gamma": 0}, "gamma must be"),
         ({"gamma": 1.0}, 'with kernel="rbf"'),
         ({"n_landmarks": 0}, "n_landmarks must be"),
