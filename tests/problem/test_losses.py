@@ -209,7 +209,9 @@ def test_slopes_that_are_not_finite_are_refused_where_training_meets_them(solver
     matrix = np.kron(np.eye(2), np.ones((6, 5)))
     options = {"rank": 2, "loss": loss, "solver": solver, "negative_value": 0.0, "random_state": 0}
     model = OneClassMF(**options).fit(matrix)
-    with pytest.raises(ValueError, match="the slope of the loss 'nan_for_ratings' is nan at the target 3 and the score"):
+    with pytest.raises(
+        ValueError, match="the slope of the loss 'nan_for_ratings' is nan at the target 3 and the score"
+    ):
         OneClassMF(**options).fit(matrix, targets=3 * matrix)
     with pytest.raises(ValueError, match="is nan at the target 3"):
         model.fold_in_users(matrix, targets=3 * matrix)
@@ -219,7 +221,7 @@ def test_slopes_that_are_not_finite_are_refused_where_training_meets_them(solver
 def test_values_that_are_never_finite_are_refused(solver):
     loss = Loss("nan_for_ratings", lambda y, s: (s - y) ** 2 if y == 1.0 else math.nan, slope_of_square, two)
     matrix = np.kron(np.eye(2), np.ones((6, 5)))
-    with pytest.raises(ValueError, match="not finite from the first sweep on.*a loss of your own"):
+    with pytest.raises(ValueError, match=r"not finite from the first sweep on.*a loss of your own"):
         OneClassMF(rank=2, loss=loss, solver=solver, random_state=0).fit(matrix, targets=3 * matrix)
 
 

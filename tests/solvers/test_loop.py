@@ -235,7 +235,7 @@ def test_the_last_finite_sweep_is_kept(bad):
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, None])
 def test_not_finite_from_the_first_sweep_is_refused(bad):
-    with pytest.raises(ValueError, match="not finite from the first sweep on.*rescale extreme weights"):
+    with pytest.raises(ValueError, match=r"not finite from the first sweep on.*rescale extreme weights"):
         run(Scripted([bad]), START, StopRules(9, 0.0))
 
 

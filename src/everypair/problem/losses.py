@@ -154,8 +154,8 @@ def check_slopes(loss: Loss, targets: ArrayLike, scores: ArrayLike) -> None:
         at = int(np.argmin(np.isfinite(slopes)))
         y, s = (np.broadcast_to(part, slopes.shape).ravel()[at] for part in (targets, scores))
         raise ValueError(
-            f"the slope of the loss {loss.name!r} is {slopes.ravel()[at]} at the target {y:g} and the score {s:g}: it must "
-            "be finite for every target and score."
+            f"the slope of the loss {loss.name!r} is {slopes.ravel()[at]} at the target {y:g} and the score {s:g}: it "
+            "must be finite for every target and score."
         )
 
 

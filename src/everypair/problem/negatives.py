@@ -70,7 +70,7 @@ class Negatives:
                 "the negative weights are zero everywhere; set negative_weight=0 if that is what you mean."
             )
         if not np.isfinite(right_norm):
-            raise ValueError(f"β = {scheme[1]!r} of (\"popularity\", β) is too large: the weights overflow; try 0 to 1.")
+            raise ValueError(f'β = {scheme[1]!r} of ("popularity", β) is too large: the weights overflow; try 0 to 1.')
         norms = (1 / left_norm, weight / right_norm)
         return cls(left * norms[0], right * norms[1], _checked_value(value, m, n), scheme, norms)
 

@@ -67,9 +67,9 @@ class Sweep:
 
 
 NEVER_FINITE = (
-    "the objective is not finite from the first sweep on, so that nothing can be learnt: rescale extreme weights, targets "
-    'or features, use dtype="float64" or, with a loss of your own, see that its value, slope and curvature are finite '
-    "for every score."
+    "the objective is not finite from the first sweep on, so that nothing can be learnt: rescale extreme weights, "
+    'targets or features, use dtype="float64" or, with a loss of your own, see that its value, slope and curvature are '
+    "finite for every score."
 )
 ROUNDING = 1e-5  # relative rise of the objective that is taken for rounding
 Callback = Callable[[Sweep], bool | None]

@@ -85,7 +85,9 @@ def test_features_too_large_to_be_squared_are_refused(scale, dtype):
 def test_weights_beyond_the_numbers_of_the_model_are_refused(weight):
     weights = np.where(np.arange(len(X)) == 3, weight, 1.0)
     for sample_weight in (weights, np.full(len(X), weight)):
-        with pytest.raises(ValueError, match=r"sample_weight times label_weight goes from .* beyond what float32 holds"):
+        with pytest.raises(
+            ValueError, match=r"sample_weight times label_weight goes from .* beyond what float32 holds"
+        ):
             MultiLabelMF(random_state=0).fit(X, Y, sample_weight=sample_weight)
     with pytest.raises(ValueError, match="beyond what float32 holds"):
         MultiLabelMF(label_weight=np.full(Y.shape[1], weight), random_state=0).fit(X, Y)

@@ -134,7 +134,7 @@ BAD_PARAMETERS = [
     ({"negative_scheme": ("popularity", float("nan"))}, "needs a finite number β"),
     ({"negative_scheme": ("popularity", True)}, "needs a finite number β"),
     ({"negative_scheme": ("popularity", 400)}, "β = 400 of .* is too large: the weights overflow"),
-    ({"negative_weight": 1e39}, "the weight of negatives has values too large for float32.* or use dtype=\"float64\""),
+    ({"negative_weight": 1e39}, 'the weight of negatives has values too large for float32.* or use dtype="float64"'),
     ({"negative_value": 1e39}, "negative_value has values too large for float32"),
     ({"negative_value": (np.full((44, 1), 1e39), np.ones((21, 1)))}, "negative_value has values too large for float32"),
     ({"reg": 1e39}, "reg, scaled by the weight of a row, has values too large for float32"),

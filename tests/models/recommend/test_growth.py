@@ -133,7 +133,9 @@ def test_models_of_every_kind_grow():
 def test_what_is_refused_changes_nothing():
     targets = np.where(MATRIX != 0, 2.0, 0.0)
     model = double(loss="squared").fit(MATRIX, LEFT, RIGHT, targets=targets)
-    with pytest.raises(ValueError, match=r"fitted with explicit targets: give those of the new interactions as targets="):
+    with pytest.raises(
+        ValueError, match=r"fitted with explicit targets: give those of the new interactions as targets="
+    ):
         model.add_users(interactions=NEW_ROWS)
     with pytest.raises(ValueError, match="fitted with explicit targets"):
         model.add_items(interactions=NEW_COLUMNS, features=RIGHT[:2])

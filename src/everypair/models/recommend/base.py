@@ -99,9 +99,7 @@ class FactorModel(Stateful):
         rows = checked_positions(entities, len(factors), kind)
         return most_similar(factors, rows, n, n_threads=self.n_threads)
 
-    def _left_rows(
-        self, users: ArrayLike | None, interactions: Any, features: Any, targets: Any
-    ) -> tuple[Array, Any]:
+    def _left_rows(self, users: ArrayLike | None, interactions: Any, features: Any, targets: Any) -> tuple[Array, Any]:
         """Factors and seen items of known users, or of the new users that are described."""
         check_is_fitted(self)
         if interactions is None and targets is not None:

@@ -140,7 +140,7 @@ class FactorizationModel(FactorModel):
             if features is None:
                 raise ValueError("give the interactions of new entities, their features, or both.")
             if not (weights is None and values is None and targets is None):
-                raise ValueError("weights, values and targets say how interactions count: give the interactions as well.")
+                raise ValueError("weights, values and targets say how interactions count: give those as well.")
             return self._from_features(side, features, None)
         aligned = self._aligned_targets(rows, targets)
         said = None if features is None else self._from_features(side, features, rows.shape[0])

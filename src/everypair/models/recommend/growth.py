@@ -36,17 +36,13 @@ class GrowingModel(FactorizationModel):
     10
     """
 
-    def add_users(
-        self, *, interactions: Any = None, features: Any = None, targets: Any = None
-    ) -> NDArray[np.int64]:
+    def add_users(self, *, interactions: Any = None, features: Any = None, targets: Any = None) -> NDArray[np.int64]:
         """Append users (``interactions``: their rows c × n, ``features``: c × d) and return their positions."""
         check_is_fitted(self)
         new = self.fold_in_users(interactions, features=features, targets=targets)
         return self._append(LEFT, new, interactions, targets)
 
-    def add_items(
-        self, *, interactions: Any = None, features: Any = None, targets: Any = None
-    ) -> NDArray[np.int64]:
+    def add_items(self, *, interactions: Any = None, features: Any = None, targets: Any = None) -> NDArray[np.int64]:
         """Append items (``interactions``: their columns m × c, ``features``: c × d) and return their positions."""
         check_is_fitted(self)
         new = self.fold_in_items(interactions, features=features, targets=targets)
