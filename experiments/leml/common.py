@@ -189,9 +189,8 @@ def measure(name: str, data: MultiLabel, rank: int, seed: int = 0) -> dict[str, 
     start = time.process_time()
     scores = model.fit(data.X, data.Y, **data.mask).predict_scores(data.X_test)
     seconds = time.process_time() - start
-    cut = 0.5 if method.threshold is None else method.threshold
-    figures = multilabel_metrics(scores, data.Y_test, threshold=cut, n_threads=1)
-    test = {key: figures[key] for key in FIGURES if key != "hamming_loss" or method.threshold is not None}
+    figures = multilabel_metrics(scores, data.Y_test, threshold=method.threshold, n_threads=1)
+    test = {key: figures[key] for key in FIGURES if key in figures}
     return {
         "method": name, "rank": rank if method.ranked else 0, "seed": seed, "point": point, "sweeps": sweeps,
         "cpu_seconds": seconds, "cpu_seconds_tuning": tuning, "test": test,

@@ -24,6 +24,23 @@ def integer(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return a parameter that must be True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def within(name: str, values: Any, dtype: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return numbers in ``dtype``, or refuse those that are too large for it."""
+    with np.errstate(over="ignore"):
+        array = np.asarray(values).astype(dtype)
+    if not np.isfinite(array).all():
+        hint = ', or use dtype="float64"' if np.dtype(dtype) == np.float32 else ""
+        raise ValueError(f"{name} has values too large for {np.dtype(dtype)}: rescale them{hint}.")
+    return array
+
+
 def float_dtype(dtype: Any) -> np.dtype[Any]:
     """Return float32 or float64."""
     try:

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from everypair import OneClassMF
 from everypair.evaluate import ranking_metrics
 from everypair.metrics import stream_metrics
+from everypair.testing import block_matrix
 
 
 class DenseModel:
@@ -142,5 +144,22 @@ def test_bad_input_is_refused_before_any_score(change, words):
 
 def test_a_model_with_other_items_is_refused():
     _, train, test = problem()
-    with pytest.raises(ValueError, match=r"must have the shape \(\d+, 30\), got \(\d+, 8\)"):
+    with pytest.raises(ValueError, match=r"the model scores 8 items and test has 30 columns.*the same items"):
         ranking_metrics(DenseModel(np.zeros((120, 8))), train, test)
+
+
+def test_a_model_that_has_grown_is_measured_with_the_matrix_that_has():
+    matrix, held_out = block_matrix()
+    test = np.zeros_like(matrix)
+    test[np.arange(44), held_out] = 1
+    model = OneClassMF(rank=3, random_state=0).fit(matrix)
+    before = ranking_metrics(model, matrix, test, ks=(1,))
+    model.add_users(interactions=matrix[:1])
+    assert ranking_metrics(model, matrix, test, ks=(1,)) == before  # the old users' rows are where they were
+    model.add_items(interactions=np.zeros((45, 1)))
+    with pytest.raises(
+        ValueError, match=r"scores 22 items and test has 21 columns.*after add_items, train and test need"
+    ):
+        ranking_metrics(model, matrix, test)
+    grown = ranking_metrics(model, model.interactions_, np.pad(test, ((0, 1), (0, 1))), ks=(1,))
+    assert grown["precision@1"] == before["precision@1"] == 1

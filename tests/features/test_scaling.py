@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.preprocessing import normalize as scale_rows
 
 from everypair.features.scaling import prepare_features
 
@@ -37,3 +38,14 @@ def test_sparse_features_store_no_more_than_their_entries_and_the_constant():
 
 def test_whole_numbers_become_float64():
     assert prepare_features(np.array([[3, 4]]), True, False).tolist() == [[0.6, 0.8]]
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize(("dtype", "scales"), [(np.float32, (1e-37, 1e-25, 1e25, 1e37)), (np.float64, (1e-300, 1e300))])
+def test_rows_of_any_scale_have_unit_length(form, dtype, scales):
+    for scale in scales:
+        prepared = prepare_features(form((X * scale).astype(dtype)), True, False)
+        dense = prepared.toarray() if sp.issparse(prepared) else prepared
+        np.testing.assert_allclose(dense, UNIT, rtol=1e-5)
+    plain = np.random.default_rng(0).standard_normal((50, 7)).astype(dtype)
+    assert np.array_equal(prepare_features(plain, True, False), scale_rows(plain))  # the same bits as ever

@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import make_multilabel_classification
 from sklearn.metrics import f1_score, hamming_loss, ndcg_score, roc_auc_score
 
-from everypair import metrics
+from everypair import MultiLabelMF, metrics
 from everypair.metrics import ranking
 from everypair.metrics.multilabel import multilabel_metrics, propensities
 
@@ -87,7 +88,7 @@ def test_ndcg_equals_scikit_learn_without_ties():
 def test_numbers_by_hand():
     scores = [[0.9, 0.8, 0.1, 0.2], [0.3, 0.3, 0.3, 0.6], [0.7, 0.1, 0.1, 0.1]]
     truth = [[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
-    got = multilabel_metrics(scores, truth, k=(1, 2), propensities=[1.0, 0.5, 0.25, 0.5])
+    got = multilabel_metrics(scores, truth, k=(1, 2), threshold=0.5, propensities=[1.0, 0.5, 0.25, 0.5])
     best_two = 1 + 1 / math.log2(3)
     assert got == pytest.approx(
         {
@@ -123,12 +124,12 @@ def test_blocks_threads_and_kind_of_input_do_not_change_a_bit(dtype, monkeypatch
     monkeypatch.setattr(ranking, "SCORES_PER_CHUNK", 100)  # many small chunks
     scores, truth = problem(5, dtype, n_rows=203, n_labels=31)
     p = propensities(truth)
-    whole = multilabel_metrics(scores, truth, propensities=p, n_threads=1)
+    whole = multilabel_metrics(scores, truth, threshold=0.5, propensities=p, n_threads=1)
     for threads in (1, 2):
         for block_rows in (7, 203, None):
             for given in (scores, lambda rows: scores[rows], np.asfortranarray(scores)):
                 again = multilabel_metrics(
-                    given, sp.csc_array(truth), propensities=p, block_rows=block_rows, n_threads=threads
+                    given, sp.csc_array(truth), threshold=0.5, propensities=p, block_rows=block_rows, n_threads=threads
                 )
                 assert again == whole
 
@@ -152,18 +153,18 @@ def test_a_function_is_asked_for_every_row_once_in_blocks():
 def test_integers_and_half_precision_count_as_their_values():
     scores, truth = problem(2)
     scores = np.where(np.isinf(scores), 0, scores)
-    want = multilabel_metrics(scores, truth)
-    assert multilabel_metrics(scores.astype(np.float16), truth) == want
+    want = multilabel_metrics(scores, truth, threshold=0.5)
+    assert multilabel_metrics(scores.astype(np.float16), truth, threshold=0.5) == want
     assert multilabel_metrics((4 * scores).astype(np.int8), truth, threshold=2) == want
 
 
 def test_a_score_at_the_threshold_predicts_nothing_and_a_perfect_score_is_one():
     _, truth = problem(6)
-    nothing = multilabel_metrics(np.full(truth.shape, 0.5), truth)
+    nothing = multilabel_metrics(np.full(truth.shape, 0.5), truth, threshold=0.5)
     assert nothing["hamming_loss"] == truth.mean()
     assert nothing["micro_f1"] == nothing["macro_f1"] == 0
     p = propensities(truth)
-    perfect = multilabel_metrics(truth / p, truth, propensities=p, k=(1, 5))
+    perfect = multilabel_metrics(truth / p, truth, threshold=0.5, propensities=p, k=(1, 5))
     assert perfect["hamming_loss"] == 0
     assert [perfect[name] for name in ("precision@1", "ndcg@5", "psp@1", "psp@5", "auc", "micro_f1")] == [1] * 6
     assert perfect["macro_f1"] == truth.any(axis=0).mean()
@@ -208,6 +209,8 @@ def test_bad_input_is_refused_before_any_work():
         ({"k": (0,)}, ValueError, "positive integer"),
         ({"threshold": math.nan}, ValueError, "threshold must be a number"),
         ({"threshold": "0.5"}, ValueError, "threshold must be a number"),
+        ({"threshold": True}, ValueError, "threshold must be a number"),
+        ({"threshold": MultiLabelMF()}, ValueError, "a fitted classifier with threshold_"),
         ({"block_rows": 0}, ValueError, "block_rows must be"),
         ({"block_rows": 2.5}, ValueError, "block_rows must be"),
         ({"n_threads": 0}, ValueError, "n_threads must be"),
@@ -233,3 +236,20 @@ def test_bad_scores():
     scores[7, 2] = np.nan
     with pytest.raises(ValueError, match="Scores hold NaN"):
         multilabel_metrics(scores, truth)
+
+
+def test_labels_are_cut_where_the_model_cuts_them_and_not_at_a_half():
+    X, Y = make_multilabel_classification(300, 10, n_classes=8, random_state=0)
+    model = MultiLabelMF(random_state=0).fit(X[:200], Y[:200])
+    scores, truth = model.predict_scores(X[200:]), Y[200:]
+    predicted = model.predict(X[200:])
+    got = multilabel_metrics(scores, truth, threshold=model)
+    assert got == multilabel_metrics(scores, truth, threshold=model.threshold_)
+    assert got["hamming_loss"] == pytest.approx(hamming_loss(truth, predicted))
+    assert got["micro_f1"] == pytest.approx(f1_score(truth, predicted, average="micro"))
+    assert got["macro_f1"] == pytest.approx(f1_score(truth, predicted, average="macro", zero_division=0))
+    at_half = multilabel_metrics(scores, truth, threshold=0.5)
+    assert at_half["micro_f1"] != pytest.approx(got["micro_f1"], abs=0.01)
+    uncut = multilabel_metrics(scores, truth)
+    assert set(got) - set(uncut) == {"hamming_loss", "micro_f1", "macro_f1"}
+    assert all(got[name] == value for name, value in uncut.items())

@@ -1,8 +1,10 @@
 import copy
 import math
+from functools import partial
 
 import numpy as np
 import pytest
+from numba import njit
 from sklearn.base import clone
 
 from everypair.models import OneClassMF
@@ -139,27 +141,88 @@ def test_custom_loss_keeps_its_settings():
     np.testing.assert_allclose(loss.curvature(1, [0.0, 3.0]), [2, 2])
 
 
+class CallableSquare:
+    def __call__(self, y, s):
+        return square(y, s)
+
+
 @pytest.mark.parametrize("part", ["value", "slope", "curvature"])
 @pytest.mark.parametrize(
     ("function", "error", "words"),
     [
-        (3.0, TypeError, "must be a function"),
-        ("y - s", TypeError, "must be a function"),
+        (3.0, TypeError, "must be a plain function of .y, s., as def or lambda makes it, got float"),
+        ("y - s", TypeError, "must be a plain function"),
+        (partial(square, 1.0), TypeError, "must be a plain function.*got partial: write a function"),
+        (CallableSquare(), TypeError, "must be a plain function.*got CallableSquare"),
+        (CallableSquare().__call__, TypeError, "must be a plain function.*got method"),
+        (CallableSquare, TypeError, "must be a plain function.*got type"),
+        (max, TypeError, "must be a plain function.*got builtin_function_or_method"),
+        (np.maximum, TypeError, "must be a plain function.*got ufunc"),
         (lambda y, s: y.no_such_method(s), ValueError, "does not compile.*plain arithmetic"),
         (lambda y, s: open(y), ValueError, "does not compile.*plain arithmetic"),  # noqa: SIM115
         (lambda y, s: s / (y - 1.0), ValueError, "finite number, got inf"),
         (lambda y, s: math.log(-y), ValueError, "finite number, got nan"),
         (lambda y, s: "high", ValueError, "finite number, got 'high'"),
         (lambda y, s: None, ValueError, "finite number, got None"),
-        (lambda y: y, TypeError, "arguments"),
+        (lambda y: y, TypeError, "must take two numbers, target y and score s: too many positional arguments"),
+        (lambda y, s, t: y, TypeError, "must take two numbers, target y and score s: missing a required argument: 't'"),
+        (lambda y, s, *, t: y, TypeError, "must take two numbers"),
+        (lambda y, s: math.sqrt(s), ValueError, "finite number, got nan at y = 1, s = -0.5"),
+        (lambda y, s: math.nan if s > 4 else s, ValueError, "finite number, got nan at y = 1, s = 5"),
     ],
 )
 def test_functions_that_cannot_be_a_loss_are_refused(part, function, error, words):
     parts = {"value": square, "slope": slope_of_square, "curvature": two, part: function}
-    with pytest.raises(error, match=f"(?s){words}") as caught:
+    with pytest.raises(error, match=f"(?s)the loss's {part} .*{words}"):
         Loss("bad", **parts)
-    if words != "arguments":
-        assert f"the loss's {part}" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic", "squared_hinge"])
+def test_built_in_names_are_taken(name):
+    with pytest.raises(ValueError, match=f"'{name}' is the name of a built-in loss: give yours another one"):
+        Loss(name, square, slope_of_square, two)
+
+
+def test_a_loss_is_known_by_what_it_is_and_not_by_its_name():
+    loss = Loss("mine", square, slope_of_square, two)
+    loss.name = "squared"
+    assert not loss.quadratic
+    with pytest.raises(ValueError, match="minimises the squared loss only"):
+        OneClassMF(rank=1, loss=loss, solver="als").fit(np.eye(2))
+    model = OneClassMF(rank=1, loss=loss, max_iter=1).fit(np.eye(2))
+    assert model.loss_ is loss
+    with pytest.raises(TypeError, match="functions of your own, which are not written down"):
+        model.to_parts()
+
+
+def test_compiled_functions_are_taken():
+    loss = Loss("compiled", njit(square), slope_of_square, two)
+    np.testing.assert_allclose(loss.value(1, [0.0, 3.0]), [1, 4])
+
+
+@pytest.mark.parametrize("solver", ["newton", "block", "tron"])
+def test_slopes_that_are_not_finite_are_refused_where_training_meets_them(solver):
+    def slope(y, s):
+        return 2 * (s - y) if y == 1.0 else math.nan
+
+    loss = Loss("nan_for_ratings", square, slope, two)
+    matrix = np.kron(np.eye(2), np.ones((6, 5)))
+    options = {"rank": 2, "loss": loss, "solver": solver, "negative_value": 0.0, "random_state": 0}
+    model = OneClassMF(**options).fit(matrix)
+    with pytest.raises(
+        ValueError, match="the slope of the loss 'nan_for_ratings' is nan at the target 3 and the score"
+    ):
+        OneClassMF(**options).fit(matrix, targets=3 * matrix)
+    with pytest.raises(ValueError, match="is nan at the target 3"):
+        model.fold_in_users(matrix, targets=3 * matrix)
+
+
+@pytest.mark.parametrize("solver", ["newton", "tron"])
+def test_values_that_are_never_finite_are_refused(solver):
+    loss = Loss("nan_for_ratings", lambda y, s: (s - y) ** 2 if y == 1.0 else math.nan, slope_of_square, two)
+    matrix = np.kron(np.eye(2), np.ones((6, 5)))
+    with pytest.raises(ValueError, match=r"not finite from the first sweep on.*a loss of your own"):
+        OneClassMF(rank=2, loss=loss, solver=solver, random_state=0).fit(matrix, targets=3 * matrix)
 
 
 def test_logistic_written_by_hand_is_the_built_in_one():

@@ -133,3 +133,15 @@ def test_rarity_where_everyone_has_everything_is_refused():
 def test_bad_values_are_refused(pairs, value, words):
     with pytest.raises(ValueError, match=words):
         Negatives.from_scheme(pairs, 0.1, value=value)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-320, 1e-300, 1e300, 1e308])
+def test_only_the_shape_of_given_weights_counts(scale):
+    pairs = Pairs.from_matrix(np.eye(4))
+    shape = np.array([1.0, 1.0, 1.0, 0.0])
+    expected = Negatives.from_scheme(pairs, 0.5, (shape, shape))
+    for scheme in ((scale * shape, shape), (shape, scale * shape)):
+        found = Negatives.from_scheme(pairs, 0.5, scheme)
+        np.testing.assert_allclose(found.left, expected.left, rtol=1e-12)
+        np.testing.assert_allclose(found.right, expected.right, rtol=1e-12)
+        assert found.left_weights(np.array([1])) == pytest.approx(1.0)

@@ -185,6 +185,8 @@ def test_tile_shapes_fit_the_formula(rows, rank, memory_mb):
         ({"exclude": sp.csr_array((4, 7))}, ValueError, "5 × 7"),
         ({"allow": sp.csr_array((1, 7))}, ValueError, "allow must have one row per left row"),
         ({"allow": np.ones((5, 7))}, TypeError, "boolean"),
+        ({"allow": [[1, 2]]}, TypeError, "boolean, got int64: .* one flat list of item indices for every row"),
+        ({"block": [[True, False]]}, ValueError, "5 × 7, but has shape 1 × 2"),
         ({"allow": [0, 7]}, ValueError, "names item 7, but there are 7 items"),
         ({"block": [-1]}, ValueError, "names item -1"),
         ({"block": [True] * 6}, ValueError, "one entry per item, 7"),

@@ -88,6 +88,14 @@ def test_a_rise_stops_the_training_and_the_sweep_before_is_kept():
     assert nearly.status is Status.CONVERGED  # that much is rounding
 
 
+def test_a_rise_that_the_state_knows_to_be_rounding_is_convergence():
+    noisy = replace(START, rounding=1e-3)
+    outcome = run(Scripted([1.0, -2e-4, 3e-4, -5e-4]), noisy, StopRules(4, 0.0))
+    assert (outcome.status, kept_sweep(outcome)) == (Status.CONVERGED, 3)
+    outcome = run(Scripted([1.0, -2e-4, 1e-2]), noisy, StopRules(4, 0.0))
+    assert (outcome.status, kept_sweep(outcome)) == (Status.ROSE, 2)
+
+
 @pytest.mark.parametrize(
     ("objectives", "tol", "sweeps"),
     [
@@ -225,9 +233,10 @@ def test_the_last_finite_sweep_is_kept(bad):
     assert (kept_sweep(outcome), len(outcome.history), outcome.status) == (2, 2, Status.NOT_FINITE)
 
 
-def test_not_finite_from_the_first_sweep_keeps_the_start():
-    outcome = run(Scripted([math.nan]), START, StopRules(9, 0.0))
-    assert (outcome.state, outcome.history, outcome.status) == (START, [], Status.NOT_FINITE)
+@pytest.mark.parametrize("bad", [math.nan, math.inf, None])
+def test_not_finite_from_the_first_sweep_is_refused(bad):
+    with pytest.raises(ValueError, match=r"not finite from the first sweep on.*rescale extreme weights"):
+        run(Scripted([bad]), START, StopRules(9, 0.0))
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
@@ -268,10 +277,8 @@ def test_the_real_solver_can_be_interrupted_inside_a_sweep(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning", "ignore:invalid value:RuntimeWarning")
-def test_the_real_solver_reports_an_objective_that_is_not_finite():
+def test_the_real_solver_refuses_an_objective_that_is_not_finite():
     problem = build(Case(loss="squared"), dtype=np.float32)
     state = Factors(*start(problem.dense, scale=1e25, dtype=np.float32))
-    outcome = run(Alternating(problem.objective, RowSteps()), state, StopRules(9, 0.0))
-    assert outcome.status is Status.NOT_FINITE
-    assert outcome.history == []
-    assert outcome.state is state
+    with pytest.raises(ValueError, match="not finite from the first sweep on"):
+        run(Alternating(problem.objective, RowSteps()), state, StopRules(9, 0.0))

@@ -77,7 +77,7 @@ class Pairs:
             shape=(int(matrix.shape[0]), int(matrix.shape[1])),
             duplicates=stored - matrix.nnz,
             disliked=disliked if disliked.any() else None,
-            targets=None if targets is None else _aligned_targets(targets, matrix, dtype),
+            targets=None if targets is None else aligned_targets(targets, matrix),
             **_both_orientations(matrix),
         )
 
@@ -176,9 +176,9 @@ def _explain_zeros(interactions: Any, dtype: Any, name: str) -> NoReturn:
     )
 
 
-def _aligned_targets(targets: Any, matrix: Any, dtype: Any) -> Array:
-    """Explicit targets in the row-major order of ``matrix``; their pattern must be the same."""
-    csr, _ = as_csr(targets, dtype, "targets")
+def aligned_targets(targets: Any, matrix: Any) -> Array:
+    """Explicit targets in the row-major order of ``matrix`` and its dtype; their pattern must be the same."""
+    csr, _ = as_csr(targets, matrix.dtype, "targets")
     if csr.shape != matrix.shape:
         raise ValueError(f"targets have shape {csr.shape}, interactions {matrix.shape}: they must be the same.")
     if csr.nnz and not np.isfinite(csr.data).all():

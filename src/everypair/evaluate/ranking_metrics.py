@@ -94,8 +94,13 @@ def ranking_metrics(
     check_truth(seen, positives, "train" if fold_in is None else "fold_in", "test")
 
     def score_rows(rows: NDArray[np.int64]) -> NDArray[Any]:
-        if fold_in is None:
-            return model.score_users(users=rows)
-        return model.score_users(interactions=events[rows])
+        scores = model.score_users(users=rows) if fold_in is None else model.score_users(interactions=events[rows])
+        if np.ndim(scores) == 2 and np.shape(scores)[1] != positives.shape[1]:
+            raise ValueError(
+                f"the model scores {np.shape(scores)[1]} items and test has {positives.shape[1]} columns, which "
+                "must be the same items; after add_items, train and test need a column for each new item "
+                "(model.interactions_ has them)."
+            )
+        return scores
 
     return measure(score_rows, seen, positives, ks, average, memory_mb, n_threads)

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair.check import as_csr, dense_array
-from everypair.features.scaling import prepare_features
+from everypair.features.scaling import check_size, prepare_features
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,9 @@ class FeatureMap:
             raise ValueError(
                 f"{self.name} must have one row per entity of that side ({rows}), got shape {matrix.shape}."
             )
-        with np.errstate(over="ignore"):  # infinite values are refused with a sentence
-            matrix = matrix.astype(dtype, copy=False)
-        largest = float(abs(matrix).max()) if min(matrix.shape) else 0.0
-        if not largest**2 * max(matrix.shape) < float(np.finfo(matrix.dtype).max):
-            raise ValueError(f"{self.name} has values too large for {matrix.dtype}: rescale them.")
-        return prepare_features(matrix, self.normalize, self.fit_intercept)
+        matrix = prepare_features(matrix, self.normalize, self.fit_intercept)
+        check_size(matrix, self.name, dtype)
+        return matrix.astype(dtype, copy=False)
 
 
 def checked_matrix(features: Any, name: str) -> Any:

@@ -13,7 +13,10 @@ from everypair.features.nystrom import Kernel, NystromFeatures
 
 @dataclass(frozen=True)
 class KernelMap:
-    """z(x) = K^{-1/2} (k(c_t, x))_t over landmarks c_t, so that z(x)·z(y) ≈ k(x, y); see :class:`NystromFeatures`.
+    """z(x) = K^{-1/2} k(x) over landmarks c_t, k(x)_t = k(c_t, x), so that z(x)·z(y) ≈ k(x, y), or k(x) itself.
+
+    A ridge ½ λ ‖W‖² of weights on z is that of the kernel's space, ½ λ tr(AᵀKA) of coefficients A on k; on k itself it
+    is ½ λ ‖A‖². See :class:`NystromFeatures`.
 
     >>> rows = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0]])  # two features and the constant
     >>> KernelMap.fit(rows, "linear", 10, "auto", True, seed=0)(rows).round(3).tolist()
@@ -24,13 +27,17 @@ class KernelMap:
     has_constant: bool
 
     @classmethod
-    def fit(cls, X: Any, kernel: Kernel, n_landmarks: int, gamma: Any, has_constant: bool, seed: int) -> KernelMap:
+    def fit(
+        cls, X: Any, kernel: Kernel, n_landmarks: int, gamma: Any, has_constant: bool, seed: int, whiten: bool = True
+    ) -> KernelMap:
         """Choose landmarks among the rows; ``gamma="auto"`` is 1/d, as ``gamma="scale"`` of scikit-learn's SVC."""
         own = X[:, :-1] if has_constant else X
         options = {}
         if kernel == "rbf":
             options["gamma"] = 1 / own.shape[1] if isinstance(gamma, str) else gamma
-        features = NystromFeatures(n_landmarks, append=False, kernel=kernel, random_state=seed, n_threads=1, **options)
+        features = NystromFeatures(
+            n_landmarks, append=False, kernel=kernel, whiten=whiten, random_state=seed, n_threads=1, **options
+        )
         return cls(features.fit(own), has_constant)
 
     def __call__(self, X: Any) -> NDArray[Any]:

@@ -20,7 +20,7 @@ from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from everypair.check import integer, is_number
+from everypair.check import flag, integer, is_number
 from everypair.parallel import even_chunks, resolve_threads, run_chunks, single_threaded_blas
 
 _BLOCK_ROWS = 1024  # rows whose kernel values are held at a time, by each thread
@@ -41,14 +41,15 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         values near 1/d let many landmarks take part and values near 1, as in the paper, only landmarks that nearly
         equal the row. Other kernels have no γ: leave it.
     append : return [X, Z]; with False return Z alone.
+    whiten : with False Z holds the kernel values z̄ themselves.
     kernel : "rbf" for exp(−γ‖x − y‖²), "linear" for x·y, or a function of a block of rows (sparse or dense, as
         given to fit or transform) and the dense D × d landmarks that returns their kernel values, one row per row;
         it is called from several threads. Eigenvalues of K that are negative or lost in rounding are dropped.
     random_state : seed, numpy Generator or None, for k-means.
     n_threads : threads of transform; None means all cores. The result does not depend on it.
 
-    Attributes: ``landmarks_`` (D × d, dense), ``gamma_`` (γ itself; None for other kernels), ``root_`` (K^{-1/2}),
-    ``n_features_in_``.
+    Attributes: ``landmarks_`` (D × d, dense), ``gamma_`` (γ itself; None for other kernels), ``root_`` (K^{-1/2};
+    None without ``whiten``), ``n_features_in_``.
 
     X is sparse or dense, float32 stays float32 (computed in float64). [X, Z] is a CSR matrix if X is sparse, else
     an array; Z alone is always an array. Rows go in blocks of 1024, so that besides the result each thread holds
@@ -70,6 +71,7 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         gamma: float | str = _GAMMA,
         append: bool = True,
         kernel: Kernel = "rbf",
+        whiten: bool = True,
         random_state: int | np.random.Generator | None = None,
         n_threads: int | None = None,
     ) -> None:
@@ -77,6 +79,7 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.gamma = gamma
         self.append = append
         self.kernel = kernel
+        self.whiten = whiten
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -97,7 +100,7 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.gamma_ = multiple / _variance(X) if self.kernel == "rbf" else None
         with single_threaded_blas(), threadpool_limits(limits=1, user_api="openmp"):  # same bits on any number of cores
             self.landmarks_ = _landmarks(X, self.n_landmarks, seed)
-            self.root_ = _inverse_root(self._values(self.landmarks_, *self._columns()))
+            self.root_ = _inverse_root(self._values(self.landmarks_, *self._columns())) if self.whiten else None
         return self
 
     def transform(self, X: Any) -> Any:
@@ -113,11 +116,12 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         columns, squares = self._columns()
         sparse_result = self.append and sp.issparse(X)
         own = X.shape[1] if self.append else 0
-        result = None if sparse_result else np.empty((X.shape[0], own + len(self.root_)), dtype=X.dtype)
+        result = None if sparse_result else np.empty((X.shape[0], own + len(self.landmarks_)), dtype=X.dtype)
 
         def block(chunk: tuple[int, int], worker: int) -> Any:
             rows = X[slice(*chunk)]
-            Z = (self._values(rows, columns, squares) @ self.root_).astype(X.dtype, copy=False)
+            values = self._values(rows, columns, squares)
+            Z = (values if self.root_ is None else values @ self.root_).astype(X.dtype, copy=False)
             if result is None:
                 return sp.hstack([rows, type(X)(Z)], format="csr")
             target = result[slice(*chunk)]
@@ -155,6 +159,7 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"kernel must be 'rbf', 'linear' or a function of (rows, landmarks), got {kernel!r}.")
         if kernel != "rbf" and gamma != _GAMMA:
             raise ValueError(f"gamma belongs to kernel='rbf', the kernel here is {kernel!r}: leave it at {_GAMMA!r}.")
+        flag("whiten", self.whiten)
         resolve_threads(self.n_threads)
 
     def _columns(self) -> tuple[NDArray[Any], NDArray[Any]]:

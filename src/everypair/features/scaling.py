@@ -21,7 +21,7 @@ def prepare_features(X: Any, normalize: bool, fit_intercept: bool) -> Any:
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     features = sp.csr_array(X, dtype=dtype) if sp.issparse(X) else np.asarray(X, dtype)
     if normalize:
-        features = scale_rows(features)
+        features = scale_rows(_near_one(features))
     if fit_intercept:
         ones = np.ones((features.shape[0], 1), dtype)
         if sp.issparse(features):
@@ -29,3 +29,26 @@ def prepare_features(X: Any, normalize: bool, fit_intercept: bool) -> Any:
         else:
             features = np.hstack([features, ones])
     return features
+
+
+def check_size(X: Any, name: str, dtype: Any) -> None:
+    """Refuse features whose squares ``dtype`` cannot add up.
+
+    >>> check_size(np.array([[1e25]]), "X", np.float32)
+    Traceback (most recent call last):
+    ...
+    ValueError: X has values too large for float32: rescale them, or set normalize=True.
+    """
+    largest = float(abs(X).max()) if min(X.shape) else 0.0
+    if not largest * np.sqrt(max(X.shape)) < np.sqrt(float(np.finfo(dtype).max)):
+        raise ValueError(f"{name} has values too large for {np.dtype(dtype)}: rescale them, or set normalize=True.")
+
+
+def _near_one(features: Any) -> Any:
+    """Rows times powers of two, which round nothing, so that no square of their values is lost or infinite."""
+    if not sp.issparse(features):
+        largest = np.abs(features).max(axis=1, keepdims=True, initial=0)
+        return np.ldexp(features, -np.frexp(largest)[1])
+    largest = abs(features).max(axis=1).toarray().ravel()
+    powers = np.repeat(-np.frexp(largest)[1], np.diff(features.indptr))
+    return sp.csr_array((np.ldexp(features.data, powers), features.indices, features.indptr), shape=features.shape)

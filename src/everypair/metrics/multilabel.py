@@ -1,7 +1,7 @@
 """Multi-label metrics in one pass over blocks of rows: rankings, and predictions cut at a threshold.
 
 With p_i labels of row i, its labels ranked by score (ties by ascending label), and TP, FP, FN counted per label
-over all n rows at ``score > threshold``,
+over all n rows at ``score > threshold`` (where there is one),
 
     precision@k   (right among the first k) / k, mean over rows with a label
     top-k         the same, mean over all rows: LEML's top-K accuracy (section 5); a row without labels counts 0
@@ -23,7 +23,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.check import integer
+from everypair.check import integer, is_number
 from everypair.metrics import per_row, ranking
 from everypair.metrics.patterns import Matrix, positive_pattern
 from everypair.metrics.stream import MEMORY_MB, ScoreRows
@@ -37,7 +37,7 @@ def multilabel_metrics(
     truth: Matrix,
     k: Sequence[int] = KS,
     *,
-    threshold: float = 0.5,
+    threshold: Any = None,
     propensities: Any = None,
     block_rows: int | None = None,
     n_threads: int | None = None,
@@ -54,7 +54,9 @@ def multilabel_metrics(
     k
         Lengths of the top lists.
     threshold
-        A label is predicted where its score is above it.
+        A label is predicted where its score is above it: a number, or the fitted classifier itself, whose
+        ``threshold_`` it is. Without one nothing is predicted, and there is no hamming_loss, micro_f1 and macro_f1:
+        where scores are to be cut depends on the model (½ suits probabilities, 0 a logistic or hinge loss's scores).
     propensities
         p_l of every label, from `propensities` of the *training* labels; without them there is no psp@k.
     block_rows
@@ -67,21 +69,24 @@ def multilabel_metrics(
     -------
     dict
         ``precision@k``, ``top-k``, ``ndcg@k`` and perhaps ``psp@k`` for every k, ``auc`` (NaN where no row has
-        a pair of a label and another), ``hamming_loss``, ``micro_f1`` and ``macro_f1``, all in [0, 1].
+        a pair of a label and another) and perhaps ``hamming_loss``, ``micro_f1`` and ``macro_f1``, all in [0, 1].
 
     Examples
     --------
-    >>> result = multilabel_metrics([[0.9, 0.6, 0.1], [0.8, 0.2, 0.3]], [[1, 0, 0], [0, 1, 1]], k=[1])
-    >>> result["precision@1"], result["auc"], round(result["hamming_loss"], 4)
-    (0.5, 0.5, 0.6667)
+    >>> scores, truth = [[0.9, 0.6, 0.1], [0.8, 0.2, 0.3]], [[1, 0, 0], [0, 1, 1]]
+    >>> multilabel_metrics(scores, truth, k=[1])
+    {'precision@1': 0.5, 'top-1': 0.5, 'ndcg@1': 0.5, 'auc': 0.5}
+    >>> round(multilabel_metrics(scores, truth, k=[1], threshold=0.7)["hamming_loss"], 4)
+    0.5
+
+    With a classifier of this library: ``multilabel_metrics(model.predict_scores(X), Y, threshold=model)``.
     """
     positives = positive_pattern(truth, "truth")
     nothing = sp.csr_array(positives.shape, dtype=np.int8)
     ranking.check_truth(nothing, positives, "scores", "truth")
     n_rows, n_labels = positives.shape
     lengths = _check_lengths(k)
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float | np.number) or np.isnan(threshold):
-        raise ValueError(f"threshold must be a number, got {threshold!r}.")
+    level = _check_threshold(threshold)
     rarity = None if propensities is None else 1 / _check_propensities(propensities, n_labels)
     if block_rows is None:
         block_rows = max(1, int(MEMORY_MB * 2**20 / (n_labels * np.dtype(np.float64).itemsize)))
@@ -90,13 +95,14 @@ def multilabel_metrics(
     score_rows = _as_function(scores, positives.shape)
 
     ranker = ranking.Ranker(nothing, positives, top=0)
-    cut = _Cut(positives, threshold, threads)
+    cut = None if level is None else _Cut(positives, level, threads)
     best_first = np.empty(positives.nnz, dtype=np.int32)
     for start, stop in even_chunks(n_rows, block_rows):
         block_numbers = np.arange(start, stop, dtype=np.int64)
         block = _as_floats(score_rows(block_numbers))
         ranker.add(block_numbers, block, threads)
-        cut.add(start, block)
+        if cut is not None:
+            cut.add(start, block)
         here = slice(positives.indptr[start], positives.indptr[stop])
         best_first[here] = _labels_by_score(block, positives[start:stop])
 
@@ -110,7 +116,7 @@ def multilabel_metrics(
         if rarity is not None:
             result[f"psp@{length}"] = _propensity_scored(found, rarity[best_first], length)
     result["auc"] = per_row.average_rows(per_row.WHOLE_LIST["auc"](found), "test")
-    return result | cut.metrics()
+    return result if cut is None else result | cut.metrics()
 
 
 def propensities(Y_train: Matrix, a: float = 0.55, b: float = 1.5) -> NDArray[np.float64]:
@@ -203,6 +209,14 @@ def _as_floats(scores: Any) -> NDArray[Any]:
     return (
         block if block.dtype == np.float32 or block.dtype.kind not in "bifu" else block.astype(np.float64, copy=False)
     )
+
+
+def _check_threshold(given: Any) -> float | None:
+    """The number itself, that of a fitted classifier, or None."""
+    threshold = getattr(given, "threshold_", given)
+    if threshold is not None and not is_number(threshold):
+        raise ValueError(f"threshold must be a number, a fitted classifier with threshold_, or None, got {given!r}.")
+    return threshold
 
 
 def _check_lengths(k: Sequence[int]) -> list[int]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.check import within
 from everypair.data.pairs import Pairs
 from everypair.problem.gram import Gram, gram
 from everypair.problem.layout import LEFT, RIGHT
@@ -25,6 +26,7 @@ from everypair.problem.ridge import Ridge
 from everypair.problem.rows import RowProblem, stored_scores
 
 Array = NDArray[Any]
+ROUNDING = 16  # units of it by which sums may be off
 
 
 class FactorObjective:
@@ -56,12 +58,12 @@ class FactorObjective:
         n_threads: int = 1,
     ) -> None:
         self.outside, self.n_threads = outside, n_threads
-        p, q = negatives.left.astype(dtype), negatives.right.astype(dtype)
+        p, q = (within("the weight of negatives", part, dtype) for part in (negatives.left, negatives.right))
         targets = pairs.resolve_targets(loss.dislike_target).astype(dtype, copy=False)
         value: Any = negatives.value
         values = None
         if isinstance(value, tuple):
-            value = np.ascontiguousarray(value[LEFT], dtype), np.ascontiguousarray(value[RIGHT], dtype)
+            value = tuple(np.ascontiguousarray(within("negative_value", part, dtype)) for part in value)
             values = stored_scores(pairs.rows, value[LEFT], value[RIGHT], n_threads)
         left = RowProblem.of(
             LEFT, pairs.rows, pairs.left_counts, targets, loss, ridge, (p, q), value,
@@ -74,6 +76,7 @@ class FactorObjective:
         )  # fmt: skip
         self.rows = left, right
         self._square_of_values = _square_of_values(left) if outside.by_rows else 0.0
+        self._stored_weight = float(left.weights.sum(dtype=np.float64))
 
     def value(self, left: Array, right: Array) -> float:
         """F."""
@@ -106,11 +109,26 @@ class FactorObjective:
 
     def total(self, pairs: float, left: Gram, right: Gram) -> float:
         """F from its sum over pairs and both sides' Gram matrices, at O(k²)."""
+        return pairs + self._all_pairs(left, right)
+
+    def rounding(self, left: Gram, right: Gram) -> float:
+        """How far rounding may take F, which at a good fit is a difference of large terms.
+
+        A score is off by a few units of rounding times ‖u‖ ‖v‖, which all pairs feel by Σ p_i q_j |ỹ − s| ‖u‖ ‖v‖, at
+        most √(Σ p_i q_j (ỹ − s)²) √T with T = tr(UᵀPU) tr(VᵀQV); ⟨UᵀPU, VᵀQV⟩, in float64, by T; a stored pair by its
+        weight.
+        """
+        unit = float(np.finfo(self.rows[LEFT].weights.dtype).eps)
+        sizes = float(np.trace(left.matrix) * np.trace(right.matrix))
+        scores = self._stored_weight + float(np.sqrt(2 * max(self._all_pairs(left, right), 0.0) * sizes))
+        return ROUNDING * (unit * scores + float(np.finfo(np.float64).eps) * sizes)
+
+    def _all_pairs(self, left: Gram, right: Gram) -> float:
+        """½ Σ_{all} p_i q_j (ỹ − s)²."""
         cross = float(np.sum(left.pull * right.pull))
         if not self.rows[LEFT].imputed:
             cross *= float(self.rows[LEFT].values[0])
-        all_pairs = 0.5 * float(np.sum(left.matrix * right.matrix)) - cross + 0.5 * self._square_of_values
-        return pairs + all_pairs
+        return 0.5 * float(np.sum(left.matrix * right.matrix)) - cross + 0.5 * self._square_of_values
 
 
 def _square_of_values(left: RowProblem) -> float:

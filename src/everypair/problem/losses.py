@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from everypair.kernels import losses as codes
 
 Scalar = Callable[[float, float], float]
+PROBES = (0.5, 0.0, -0.5, 1.0, -1.0, 2.0, -2.0, 5.0, -5.0)  # scores at which a new loss is tried
 
 
 class Constants(NamedTuple):
@@ -29,8 +32,8 @@ class Loss:
     The built-in ones are named ``"squared"``, ``"logistic"`` and ``"squared_hinge"``. To add another, give three
     plain functions of two floats (target y, score s); they are compiled into the same kernels, once per process
     (numba cannot keep them on disk). ``dislike_target`` is the target of an observed dislike, ``negative_value``
-    what ``negative_value="auto"`` stands for. Where a loss is not twice differentiable give a generalised
-    curvature; where it grows without bound keep the functions free of overflow.
+    what ``negative_value="auto"`` stands for. The built-in names are taken. Where a loss is not twice differentiable
+    give a generalised curvature; where it grows without bound keep the functions free of overflow.
 
     What a loss can do is said by its attributes: ``quadratic`` (closed forms hold), ``probabilistic`` (1/(1 + e^{−s})
     is the probability of a positive) and ``constants`` (what automatic choices start from).
@@ -63,14 +66,16 @@ class Loss:
         negative_value: float = -1.0,
     ) -> None:
         self.name = str(name)
+        if self.name in LOSSES:
+            raise ValueError(f"{name!r} is the name of a built-in loss: give yours another one.")
         self.code = codes.CUSTOM
         self.dislike_target = float(dislike_target)
         self.negative_value = float(negative_value)
-        self.custom: tuple[Any, Any, Any] | None = tuple(
+        self.custom: tuple[Any, ...] | None = tuple(
             _compiled(part, function)
             for part, function in zip(("value", "slope", "curvature"), (value, slope, curvature))
         )
-        self._ufuncs = tuple(vectorize(nopython=True)(function) for function in (value, slope, curvature))
+        self._ufuncs = tuple(vectorize(nopython=True)(jitted.py_func) for jitted in self.custom)
 
     @classmethod
     def _built_in(cls, name: str, code: int, negative: float, **can: Any) -> Loss:
@@ -113,19 +118,45 @@ class Loss:
 
 def _compiled(part: str, function: Scalar) -> Any:
     """Compile one part of a user-written loss, or say what is wrong with it before any training starts."""
-    if not callable(function):
-        raise TypeError(f"the loss's {part} must be a function of (y, s), got {type(function).__name__}.")
+    function = getattr(function, "py_func", function)  # one that numba has compiled already
+    if not isinstance(function, FunctionType):
+        raise TypeError(
+            f"the loss's {part} must be a plain function of (y, s), as def or lambda makes it, got "
+            f"{type(function).__name__}: write a function that does what it does."
+        )
+    try:
+        signature(function).bind(1.0, 0.5)
+    except TypeError as failure:
+        raise TypeError(f"the loss's {part} must take two numbers, target y and score s: {failure}.") from failure
     jitted = njit(nogil=True, error_model="numpy", fastmath=False)(function)
     try:
-        result = jitted(1.0, 0.5)
+        results = {s: jitted(1.0, s) for s in PROBES}
     except NumbaError as failure:
         raise ValueError(
             f"the loss's {part} does not compile: write it with plain arithmetic and the math module, on two floats. "
             f"numba says: {str(failure).strip().splitlines()[-1]}"
         ) from failure
-    if not isinstance(result, int | float) or not np.isfinite(result):
-        raise ValueError(f"the loss's {part} must return a finite number, got {result!r} at y = 1, s = 0.5.")
+    for s, result in results.items():
+        if not isinstance(result, int | float) or not np.isfinite(result):
+            raise ValueError(f"the loss's {part} must return a finite number, got {result!r} at y = 1, s = {s:g}.")
     return jitted
+
+
+def check_slopes(loss: Loss, targets: ArrayLike, scores: ArrayLike) -> None:
+    """Refuse a loss of one's own whose slope is not finite somewhere: rows with such a pair cannot move.
+
+    >>> check_slopes(get_loss("squared"), 1.0, [0.0, 2.0])
+    """
+    if loss.custom is None:
+        return
+    slopes = loss.slope(targets, scores)
+    if not np.isfinite(slopes).all():
+        at = int(np.argmin(np.isfinite(slopes)))
+        y, s = (np.broadcast_to(part, slopes.shape).ravel()[at] for part in (targets, scores))
+        raise ValueError(
+            f"the slope of the loss {loss.name!r} is {slopes.ravel()[at]} at the target {y:g} and the score {s:g}: it "
+            "must be finite for every target and score."
+        )
 
 
 LOSSES: dict[str, Loss] = {

@@ -69,6 +69,8 @@ class Negatives:
             raise ValueError(
                 "the negative weights are zero everywhere; set negative_weight=0 if that is what you mean."
             )
+        if not np.isfinite(right_norm):
+            raise ValueError(f'β = {scheme[1]!r} of ("popularity", β) is too large: the weights overflow; try 0 to 1.')
         norms = (1 / left_norm, weight / right_norm)
         return cls(left * norms[0], right * norms[1], _checked_value(value, m, n), scheme, norms)
 
@@ -103,7 +105,7 @@ def check_scheme(scheme: Any) -> None:
         if not isinstance(scheme[0], str):
             return
         if scheme[0] == "popularity":
-            if isinstance(scheme[1], int | float | np.number) and np.isfinite(scheme[1]):
+            if is_number(scheme[1]) and np.isfinite(scheme[1]):
                 return
             raise ValueError(f'("popularity", β) needs a finite number β, got {scheme[1]!r}.')
     raise ValueError(
@@ -126,7 +128,8 @@ def _right_shape(scheme: Scheme, counts: NDArray[Any], n_left: int) -> NDArray[n
     if scheme == "right-rarity":
         return np.maximum(n_left - counts, 0).astype(np.float64)
     if not isinstance(scheme, str) and scheme[0] == "popularity":
-        return np.asarray(np.maximum(counts, 1).astype(np.float64) ** float(scheme[1]))
+        with np.errstate(over="ignore"):  # refused with a sentence
+            return np.asarray(np.maximum(counts, 1).astype(np.float64) ** float(scheme[1]))
     return np.ones(len(counts))
 
 
@@ -138,7 +141,7 @@ def _checked_weights(weights: Any, size: int, letter: str, side: str) -> NDArray
         )
     if not np.isfinite(array).all() or (array < 0).any():
         raise ValueError(f"{letter} of negative_scheme=(p, q) must be finite and ≥ 0.")
-    return array
+    return array / (array.max() or 1)  # only their shape counts, and the sum of the largest numbers is infinite
 
 
 def _checked_value(value: Any, m: int, n: int) -> float | tuple[NDArray[Any], NDArray[Any]]:

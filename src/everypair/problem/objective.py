@@ -110,6 +110,10 @@ class Objective:
             for side, (embedding, theta) in enumerate(zip(self.embeddings, (left, right)))
         )
 
+    def rounding(self, left_gram: Gram, right_gram: Gram) -> float:
+        """How far rounding may take F where both sides have these Gram matrices."""
+        return self.factor_space.rounding(left_gram, right_gram)
+
     def gradient(self, side: int, left: Array, right: Array) -> Array:
         """∂F/∂θ of a side; zero in constant columns."""
         problem, theta = self._side_at(side, left, right)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.check import is_number
+
 
 @dataclass(frozen=True)
 class Ridge:
@@ -30,10 +32,9 @@ class Ridge:
     def checked(cls, reg: Any, exponent: Any) -> Ridge:
         """Accept one ridge constant or a (left, right) pair, and ν in [0, 1] or "count"."""
         both = tuple(reg) if isinstance(reg, tuple | list) else (reg, reg)
-        numbers = all(isinstance(value, int | float | np.number) for value in both)
-        if len(both) != 2 or not numbers or not all(np.isfinite(value) and value >= 0 for value in both):
+        if len(both) != 2 or not all(is_number(value) and 0 <= value < np.inf for value in both):
             raise ValueError(f"reg must be a finite number ≥ 0 or a (left, right) pair of them, got {reg!r}.")
-        if exponent != "count" and not (isinstance(exponent, int | float | np.number) and 0 <= exponent <= 1):
+        if exponent != "count" and not (is_number(exponent) and 0 <= exponent <= 1):
             raise ValueError(f'reg_exponent must be a number in [0, 1] or "count", got {exponent!r}.')
         return cls((float(both[0]), float(both[1])), exponent)
 

@@ -12,6 +12,7 @@ from everypair.parallel import blocked_product, single_threaded_blas
 
 Array = NDArray[Any]
 ROTATED_ROWS = 4096
+NOTHING = 16  # units of rounding: a direction that is shorter, beside the longest, holds nothing else
 
 
 def eigenbasis(matrix: NDArray[np.float64], free: NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -27,3 +28,14 @@ def eigenbasis(matrix: NDArray[np.float64], free: NDArray[np.bool_]) -> tuple[Ar
 def rotate(factors: Array, rotation: Array, n_threads: int) -> Array:
     """Return factors @ rotation, in fixed blocks."""
     return blocked_product(factors, rotation, ROTATED_ROWS, n_threads)
+
+
+def unspanned(rotated: Array, free: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mark the free directions in which the rotated factors hold nothing but rounding: they are no directions at all.
+
+    >>> unspanned(np.array([[1.0, 1e-17], [2.0, -1e-16]]), np.ones(2, bool)).tolist()
+    [False, True]
+    """
+    sizes = np.einsum("ij,ij->j", rotated, rotated, dtype=np.float64)
+    limit = NOTHING * np.finfo(rotated.dtype).eps
+    return np.asarray(free & (sizes <= limit**2 * sizes.max(initial=0)))

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.check import within
 from everypair.data.pairs import Compressed
 from everypair.kernels.stored_pairs import pair_scores
 from everypair.parallel import Chunk, balanced_chunks, block_chunks, run_chunks
 from everypair.problem.gram import Gram, gram
-from everypair.problem.losses import Loss
+from everypair.problem.losses import Loss, check_slopes
 from everypair.problem.ridge import Ridge
 
 Array = NDArray[Any]
@@ -74,14 +75,14 @@ class RowProblem:
         ``weights`` are p of the rows and q of the other side, ``value`` is ỹ or the rows' part of Ũ and all of Ṽ, each
         *this side first*. ``values`` are ỹ on the stored pairs where they are known already.
         """
-        this_weights, other_weights = (np.asarray(array).astype(dtype) for array in weights)
+        this_weights, other_weights = (within("the weight of negatives", array, dtype) for array in weights)
         this_values = other_values = None
         if isinstance(value, tuple):
-            this_values, other_values = (np.ascontiguousarray(part, dtype) for part in value)
+            this_values, other_values = (np.ascontiguousarray(within("negative_value", part, dtype)) for part in value)
             if values is None:
                 values = stored_scores(stored, this_values, other_values, n_threads)
         else:
-            values = np.full(1, value, dtype)
+            values = within("negative_value", [value], dtype)
         total = total_weights(stored, this_weights, other_weights)
         return cls(
             loss=loss,
@@ -92,7 +93,7 @@ class RowProblem:
             values=values,
             this_weights=this_weights,
             other_weights=other_weights,
-            ridge=ridge.rows(side, total, counts).astype(dtype),
+            ridge=within("reg, scaled by the weight of a row,", ridge.rows(side, total, counts), dtype),
             this_values=this_values,
             other_values=other_values,
             centers=centers,
@@ -147,6 +148,13 @@ class RowProblem:
         if self.this_values is None:
             return float(self.values[0]) * other.pull.T
         return np.asarray(self.this_values[rows] @ other.pull.T)
+
+
+def check_stored_slopes(rows: RowProblem, this: Array, other: Array, n_threads: int = 1) -> None:
+    """Refuse a loss of the user's own whose slope is not finite at a stored pair, at O(|Ω|k); others cost nothing."""
+    if rows.loss.custom is not None:
+        stored = Compressed(rows.indptr, rows.indices, rows.weights)
+        check_slopes(rows.loss, rows.targets, stored_scores(stored, this, other, n_threads))
 
 
 def stored_scores(stored: Compressed, this: Array, other: Array, n_threads: int = 1) -> Array:

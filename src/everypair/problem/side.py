@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from everypair.problem.embedding import Embedding
 from everypair.problem.gram import Gram, inner
 from everypair.problem.outside import Outside, Quadratic
-from everypair.problem.rotation import eigenbasis, rotate
+from everypair.problem.rotation import eigenbasis, rotate, unspanned
 from everypair.problem.rows import RowProblem
 
 Array = NDArray[Any]
@@ -48,17 +48,10 @@ class SideProblem:
         fixed = np.zeros(columns) if rows.constant is None else gram.matrix[rows.constant] * self.free
         pulls = (rows.pulls(gram) - fixed) @ basis
         pulled = (rows.this_weights[:, None] * pulls).astype(dtype)
-        self._drop_rounding(pulled)
+        nothing = unspanned(self.other, self.free)
+        self.other[:, nothing] = pulled[:, nothing] = self.sigma[nothing] = 0
         self.quadratic = Quadratic(rows.this_weights, self.sigma, pulled)
         self.feature_gram = feature_gram
-
-    def _drop_rounding(self, pulled: Array) -> None:
-        """Directions that the other side does not span hold nothing but rounding: they are no directions at all."""
-        sizes = np.square(self.other.astype(np.float64)).sum(axis=0)
-        nothing = self.free & (sizes <= (16 * np.finfo(self.other.dtype).eps) ** 2 * sizes.max(initial=0))
-        self.other[:, nothing] = 0
-        pulled[:, nothing] = 0
-        self.sigma[nothing] = 0
 
     def enter(self, theta: Array) -> Array:
         """θ in the eigenbasis."""

@@ -83,14 +83,18 @@ def _is_mask(value: Any) -> bool:
 
 
 def _pattern(mask: Any, name: str, rows: int, n_items: int, zeros_count: bool = False) -> Pattern:
+    mask = mask if sp.issparse(mask) else np.asarray(mask)
+    if not sp.issparse(mask) and mask.dtype != bool:
+        raise TypeError(
+            f"{name} as a dense matrix must be boolean, got {mask.dtype}: pass a sparse matrix of rows × items, or one "
+            "flat list of item indices for every row."
+        )
     if mask.shape != (rows, n_items):
         turned = " It is the other way round: pass its transpose." if mask.shape == (n_items, rows) else ""
         raise ValueError(
             f"{name} must have one row per left row and one column per item, {rows} × {n_items}, "
             f"but has shape {mask.shape[0]} × {mask.shape[1]}.{turned}"
         )
-    if not sp.issparse(mask) and mask.dtype != bool:
-        raise TypeError(f"{name} as a dense matrix must be boolean, got {mask.dtype}; or pass a sparse matrix.")
     csr = sp.csr_array(mask)
     if not zeros_count and not np.all(csr.data):
         csr = csr.copy()

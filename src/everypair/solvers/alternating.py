@@ -6,6 +6,7 @@ A side whose rows are independent improves row by row (the half-step); a side wi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ from everypair.parallel import single_threaded_blas
 from everypair.problem.gram import Gram
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.objective import Objective
+from everypair.problem.rows import check_stored_slopes
 from everypair.solvers.gradient import SteepestDescent
 from everypair.solvers.half_step import RowSteps, half_step
 from everypair.solvers.line_search import LineSearch
@@ -97,9 +99,12 @@ class Alternating:
         right_theta, right, pairs = self._improve(RIGHT, state, left, left_gram)
         right_gram = self.runner.gram(RIGHT, right)
         value = self.objective.total(pairs, left_theta, right_theta, left_gram, right_gram)
+        if math.isfinite(value):
+            check_stored_slopes(self.objective.rows[LEFT], left, right, self.objective.n_threads)
         return Factors(
             left, right, value, right_gram,
             None if left_theta is left else left_theta, None if right_theta is right else right_theta,
+            self.objective.rounding(left_gram, right_gram),
         )  # fmt: skip
 
     def _improve(self, side: int, state: Factors, other: Array, gram: Gram) -> tuple[Array, Array, float]:

@@ -193,4 +193,4 @@ class CoordinateDescent:
         left, right = (np.array(side.columns.T, order="C") for side in self._sides)
         grams = self.objective.gram(LEFT, left), self.objective.gram(RIGHT, right)
         value = self.objective.total(self._sides[LEFT].stored(), left, right, *grams)
-        return Factors(left, right, value, grams[1])
+        return Factors(left, right, value, grams[1], rounding=self.objective.rounding(*grams))

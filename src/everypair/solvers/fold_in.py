@@ -12,7 +12,7 @@ from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
-from everypair.problem.rows import RowProblem
+from everypair.problem.rows import RowProblem, check_stored_slopes
 from everypair.solvers.half_step import TO_OPTIMUM, half_step
 
 Array = NDArray[Any]
@@ -68,6 +68,7 @@ def solve_to_optimum(problem: RowProblem, other: Array, n_threads: int = 1) -> A
     if problem.constant is not None:
         start[:, problem.constant] = 1
     rows, _ = half_step(problem, start, other, problem.gram_of(other, n_threads), TO_OPTIMUM[other.dtype], n_threads)
+    check_stored_slopes(problem, rows, other, n_threads)
     return rows
 
 

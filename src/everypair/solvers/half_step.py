@@ -18,7 +18,7 @@ from everypair.kernels.row_newton import Kernel, row_solver
 from everypair.parallel import Chunk, block_sums, run_chunks
 from everypair.problem.gram import Gram
 from everypair.problem.losses import Loss
-from everypair.problem.rotation import eigenbasis, rotate
+from everypair.problem.rotation import eigenbasis, rotate, unspanned
 from everypair.problem.rows import RowProblem
 
 Array = NDArray[Any]
@@ -67,6 +67,8 @@ def half_step(
     sigma, basis = eigenbasis(gram.matrix, free)
     rotation = basis.astype(dtype)
     rotated = rotate(other, rotation, n_threads)
+    nothing = unspanned(rotated, free)
+    rotated[:, nothing] = sigma[nothing] = 0
     fixed = np.zeros(rank) if problem.constant is None else gram.matrix[problem.constant] * free
     kernel = steps.kernel(rank, problem.loss, problem.imputed)
     longest = int(np.diff(problem.indptr).max(initial=0))
@@ -81,6 +83,7 @@ def half_step(
         rows = slice(*chunk)
         block = this[rows] @ rotation
         linear = problem.this_weights[rows, None] * ((problem.pulls(gram, rows) - fixed) @ basis)
+        linear[:, nothing] = 0
         if problem.centers is not None:
             linear += problem.ridge[rows, None] * (problem.centers[rows] @ basis)
         kernel(

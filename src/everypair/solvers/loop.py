@@ -66,6 +66,11 @@ class Sweep:
     state: Any = field(repr=False)
 
 
+NEVER_FINITE = (
+    "the objective is not finite from the first sweep on, so that nothing can be learnt: rescale extreme weights, "
+    'targets or features, use dtype="float64" or, with a loss of your own, see that its value, slope and curvature are '
+    "finite for every score."
+)
 ROUNDING = 1e-5  # relative rise of the objective that is taken for rounding
 Callback = Callable[[Sweep], bool | None]
 
@@ -109,8 +114,8 @@ def checked_callbacks(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
     return checked
 
 
-def _rose(before: float, now: float) -> bool:
-    return now > before + ROUNDING * abs(before)
+def _rose(before: float, now: float, state: State) -> bool:
+    return now > before + ROUNDING * abs(before) + getattr(state, "rounding", 0.0)
 
 
 def decrease(history: list[dict[str, Any]]) -> float:
@@ -130,6 +135,7 @@ def run(
 ) -> Outcome[S]:
     """Sweep until a rule stops; the state of the best ``monitor`` is kept with ``patience``, otherwise the last one.
 
+    An objective that is not finite after the first sweep is refused: there is nothing to keep.
     ``history[t]["seconds"]`` is the cumulative time of the sweeps alone, without compilation, validation or callbacks.
     Ctrl-C ends the loop after the sweep under way is dropped.
     """
@@ -144,9 +150,11 @@ def run(
             seconds += time.perf_counter() - start
             objective = state.objective
             if objective is None or not math.isfinite(objective):
+                if not history:
+                    raise ValueError(NEVER_FINITE)
                 status = Status.NOT_FINITE
                 break
-            if solver.descends and history and _rose(history[-1]["objective"], objective):
+            if solver.descends and history and _rose(history[-1]["objective"], objective, state):
                 status = Status.ROSE
                 break
             metrics = validate(state) if validate else {}

@@ -1,6 +1,9 @@
 """Ranking by sampled pairs of items: Bayesian personalised ranking.
 
-minimise Σ_i Σ_{j∈Ω_i⁺, l∉Ω_i⁺} log(1 + e^{−(s_ij − s_il)}) + ridge      by steps on random triples (i, j, l)
+minimise Σ_i Σ_{j∈Ω_i⁺, l∉Ω_i⁺} a_ij [log(1 + e^{−(s_ij − s_il)}) + ridge]      by steps on random triples (i, j, l)
+
+A positive (i, j) is drawn in proportion to its weight, one of its user's |Ω̄_i| other items uniformly: weights c_ij make
+a_ij = c_ij/|Ω̄_i|, weights c_ij |Ω̄_i| make a_ij = c_ij.
 """
 
 from __future__ import annotations
@@ -23,18 +26,23 @@ MEASURED_TRIPLES = 100_000  # the most triples of the objective's estimate
 class Positives:
     """The positives of CSR rows: ``indptr``, ``indices``, ``owners`` (row of each) and ``sums`` of weights before each.
 
+    With ``equal_triples`` a weight is multiplied by the number of the row's other items.
+
     >>> import scipy.sparse as sp
     >>> positives = Positives(sp.csr_array([[2.0, 0.0, -1.0], [0.0, 1.0, 3.0]]))
     >>> positives.indptr.tolist(), positives.indices.tolist(), positives.owners.tolist(), positives.sums.tolist()
     ([0, 1, 3], [0, 1, 2], [0, 1, 1], [0.0, 2.0, 3.0, 6.0])
     """
 
-    def __init__(self, rows: Any) -> None:
+    def __init__(self, rows: Any, equal_triples: bool = False) -> None:
         liked = rows.data > 0
         self.indptr: Array = kept_pointers(rows.indptr, liked).astype(np.int64)
         self.indices: Array = rows.indices[liked].astype(np.int32)
         self.owners: Array = np.repeat(np.arange(rows.shape[0], dtype=np.int32), np.diff(self.indptr))
-        self.sums: Array = np.concatenate([[0.0], np.cumsum(rows.data[liked], dtype=np.float64)])
+        weights = rows.data[liked].astype(np.float64)
+        if equal_triples:
+            weights *= (rows.shape[1] - np.diff(self.indptr))[self.owners]
+        self.sums: Array = np.concatenate([[0.0], np.cumsum(weights)])
 
 
 class StochasticRanking:

@@ -13,7 +13,10 @@ Array = NDArray[Any]
 
 
 class State(Protocol):
-    """What every solver's state tells: F there, ``None`` before the first step."""
+    """What every solver's state tells: F there, ``None`` before the first step.
+
+    Where F is a difference of large terms a state may also have ``rounding``, how far that may take F.
+    """
 
     @property
     def objective(self) -> float | None:
@@ -26,7 +29,7 @@ class Factors:
     """Where a solver stands: both sides' factors and F there (``None`` before the first sweep).
 
     ``left_parameters`` and ``right_parameters`` are θ of a side with features, from which its factors follow; ``None``
-    where θ is the factors.
+    where θ is the factors. ``rounding`` is how far rounding may take F.
     """
 
     left: Array
@@ -35,6 +38,7 @@ class Factors:
     right_gram: Gram | None = None
     left_parameters: Array | None = None
     right_parameters: Array | None = None
+    rounding: float = 0.0
 
     def parameters(self, side: int) -> Array:
         """θ of a side."""

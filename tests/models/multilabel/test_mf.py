@@ -61,6 +61,59 @@ def brute_force(model, weights=None, label_weight=None, known=None, features=X):
     return total.sum() + 0.5 * model.reg_ * norms
 
 
+def test_rows_of_any_scale_are_told_apart():
+    plain = MultiLabelMF(reg=1.0, threshold=0.0, random_state=0).fit(X, Y).predict_scores(X)
+    assert np.ptp(plain, axis=0).min() > 0.5
+    for scale in (1e-25, 1e25):
+        for features in (X * scale, (X * scale).astype(np.float32)):
+            model = MultiLabelMF(reg=1.0, threshold=0.0, random_state=0).fit(features, Y)
+            np.testing.assert_allclose(model.predict_scores(features), plain, atol=1e-2)
+
+
+@pytest.mark.parametrize(("scale", "dtype"), [(1e25, "float32"), (1e200, "float64")])
+def test_features_too_large_to_be_squared_are_refused(scale, dtype):
+    model = MultiLabelMF(normalize=False, reg=1.0, threshold=0.0, dtype=dtype, random_state=0)
+    with pytest.raises(ValueError, match=f"X has values too large for {dtype}: rescale them, or set normalize=True"):
+        model.fit(X * scale, Y)
+    model.fit(X, Y)
+    with pytest.raises(ValueError, match=f"X has values too large for {dtype}"):
+        model.predict(X * scale)
+
+
+@pytest.mark.parametrize("weight", [1e-150, 1e150])
+def test_weights_beyond_the_numbers_of_the_model_are_refused(weight):
+    weights = np.where(np.arange(len(X)) == 3, weight, 1.0)
+    for sample_weight in (weights, np.full(len(X), weight)):
+        with pytest.raises(
+            ValueError, match=r"sample_weight times label_weight goes from .* beyond what float32 holds"
+        ):
+            MultiLabelMF(random_state=0).fit(X, Y, sample_weight=sample_weight)
+    with pytest.raises(ValueError, match="beyond what float32 holds"):
+        MultiLabelMF(label_weight=np.full(Y.shape[1], weight), random_state=0).fit(X, Y)
+    tiny = exact(max_iter=3).fit(X, Y, sample_weight=np.full(len(X), 1e-150))
+    assert np.isfinite(tiny.predict_scores(X)).all()
+
+
+def test_negatives_beyond_the_numbers_of_the_model():
+    with pytest.raises(ValueError, match="the weight of negatives has values too large for float32"):
+        MultiLabelMF(negative_weight=1e39, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="reg, scaled by the weight of a row, has values too large for float32"):
+        MultiLabelMF(reg=1e39, random_state=0).fit(X, Y)
+    nothing, tiny = (
+        MultiLabelMF(unlabeled="missing", negative_weight=weight, reg=1.0, threshold=0.0, random_state=0)
+        for weight in (0.0, 1e-60)
+    )
+    assert np.array_equal(nothing.fit(X, UNKNOWN).predict_scores(X), tiny.fit(X, UNKNOWN).predict_scores(X))
+
+
+def test_known_negatives_of_no_weight_with_the_ridge_searched():
+    """Positives alone count; the labels that folds share stay whole."""
+    model = MultiLabelMF(unlabeled="missing", negative_weight=0, random_state=0).fit(X, UNKNOWN)
+    positives = sp.csr_array(np.where(MASK & (Y == 1), 1.0, 0.0))
+    same = MultiLabelMF(unlabeled="missing", reg=model.reg_, threshold=0.0, random_state=0).fit(X, positives)
+    np.testing.assert_allclose(model.predict_scores(X), same.predict_scores(X), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("negative_loss", ["squared", "same"])
 def test_the_objective_is_what_the_docstring_says(loss, negative_loss):
@@ -192,6 +245,34 @@ def test_an_rbf_kernel_learns_what_no_line_can():
     assert np.mean(own.fit(points[:300], rings[:300]).predict(points[300:])[:, 0] == rings[300:, 0]) > 0.9
 
 
+def test_both_penalties_of_a_kernel_are_what_their_names_say():
+    features, labels = X[:40], Y[:40]
+
+    def kernel(rows, landmarks):
+        return np.exp(-((rows[:, None] - landmarks[None]) ** 2).sum(2) / 10)
+
+    values = kernel(features, features)
+    spectrum, basis = np.linalg.eigh(values)
+    roots = basis * np.sqrt(spectrum) @ basis.T
+    options = {"fit_intercept": False, "loss": "squared", "negative_weight": 1, "reg": 0.3, "rank": 7}
+    for penalty, as_features in (("rkhs", roots), ("weights", values)):
+        model = exact(kernel=kernel, kernel_penalty=penalty, **options).fit(features, labels)
+        plain = exact(**options).fit(as_features, labels)  # the same ridge, on features written out
+        assert model.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+        np.testing.assert_allclose(model.predict_scores(features), plain.predict_scores(as_features), atol=1e-3)
+        W, H = model.feature_weights_, model.label_factors_
+        A = np.linalg.solve(roots, W) if penalty == "rkhs" else W
+        ridge = 0.15 * (np.trace(A.T @ (values if penalty == "rkhs" else np.eye(40)) @ A) + np.sum(H**2))
+        fit = 0.5 * np.sum((labels - values @ A @ H.T) ** 2)
+        assert model.objective_ == pytest.approx(fit + ridge, rel=1e-6)
+
+
+def test_a_kernel_without_whitening_is_written_down_and_read():
+    model = MultiLabelMF(kernel="rbf", kernel_penalty="weights", reg=1.0, threshold=0.0, random_state=0).fit(X, Y)
+    again = MultiLabelMF.from_parts(*model.to_parts())
+    assert np.array_equal(again.predict_scores(X), model.predict_scores(X))
+
+
 def test_the_closed_form_is_the_limit_of_training_without_ridge():
     options = {"loss": "squared", "fit_intercept": False}
     svd = exact(solver="svd", reg="auto", **options).fit(X, Y)
@@ -215,12 +296,16 @@ def test_other_solvers_reach_the_same_objective():
         )
 
 
-def test_full_rank_and_the_loss_on_every_pair_rank_labels_as_binary_relevance_does():
+def test_full_rank_and_the_loss_on_every_pair_is_binary_relevance():
+    """Their ridges differ, ‖Z‖_* here and ½‖Z‖² there; without a ridge both are one logistic regression per label."""
     features, labels = problem(600, shift=0.5, seed=2)
-    ours = MultiLabelMF(negative_loss="same", reg=0.3, threshold=0.0, random_state=0).fit(features[:400], labels[:400])
-    peer = BinaryRelevance(reg=0.1, threshold=0.0).fit(features[:400], labels[:400])
-    quality = [multilabel_metrics(m.predict_scores(features[400:]), labels[400:])["auc"] for m in (ours, peer)]
-    assert quality[0] > quality[1] - 0.01
+    ours = exact(rank=7, normalize=True, negative_loss="same", reg=1e-6, max_iter=300).fit(features[:400], labels[:400])
+    peer = BinaryRelevance(reg=1e-6, threshold=0.0).fit(features[:400], labels[:400])
+    scores, expected = (m.predict_scores(features[400:]) for m in (ours, peer))
+    assert np.abs(scores - expected).max() <= 1e-3 * np.ptp(expected)
+    quality = [multilabel_metrics(found, labels[400:])["auc"] for found in (scores, expected)]
+    assert quality[0] == pytest.approx(quality[1], abs=1e-6)
+    assert quality[1] > 0.95
 
 
 def test_probabilities_are_of_the_right_size():
@@ -368,6 +453,8 @@ def test_labels_without_a_row_and_rows_without_a_label():
         ({"solver": "svd", "loss": "squared", "negative_weight": 0.5}, "needs negative_weight=1"),
         ({"solver": "svd", "loss": "squared", "label_weight": np.ones(7)}, "without label_weight"),
         ({"kernel": "poly"}, "kernel must be"),
+        ({"kernel": "rbf", "kernel_penalty": "ridge"}, 'kernel_penalty must be "rkhs" or "weights"'),
+        ({"kernel_penalty": "weights"}, "needs a kernel"),
         ({"kernel": "rbf", "gamma": 0}, "gamma must be"),
         ({"gamma": 1.0}, 'with kernel="rbf"'),
         ({"n_landmarks": 0}, "n_landmarks must be"),

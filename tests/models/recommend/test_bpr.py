@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair import BPR
+from everypair.kernels.bpr import draw_triples
 from everypair.solvers.pairwise import START_SQUARES, Positives, StochasticRanking
 from everypair.testing import block_matrix
 
@@ -101,3 +102,33 @@ def test_new_items_are_refused():
 def test_what_makes_no_sense_is_refused(params, match):
     with pytest.raises(ValueError, match=f"{match} must be"):
         BPR(**{"rank": 2, **params}).fit(block_matrix()[0])
+
+
+def test_triples_count_by_user_or_all_the_same():
+    matrix = sp.csr_array([[1.0, 1.0, 1.0, 1.0, 0.0], [2.0, 0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0, 1.0]])
+    liked = matrix.toarray() > 0
+    others = 5 - liked.sum(axis=1)
+    for equal in (False, True):
+        positives = Positives(matrix, equal_triples=equal)
+        triples = np.empty((3, 200_000), np.int64)
+        state = np.array([7], np.uint64)
+        draw_triples(positives.indptr, positives.indices, positives.owners, positives.sums, 5, triples, state)
+        triples = triples[:, triples[2] >= 0]  # the last user has no other item
+        found = np.zeros((3, 5, 5))
+        np.add.at(found, tuple(triples), 1 / triples.shape[1])
+        weights = matrix.toarray()[:, :, None] * liked[:, :, None] * ~liked[:, None, :]
+        if not equal:
+            weights = weights / np.maximum(others, 1)[:, None, None]
+        np.testing.assert_allclose(found, weights / weights.sum(), atol=0.005)
+
+
+def test_equal_triples_learn_and_fold_in_alike():
+    matrix, held_out = block_matrix()
+    model = BPR(rank=3, max_iter=150, triple_weight="equal", random_state=0).fit(matrix)
+    assert np.mean(model.recommend(n=1)[0][:, 0] == held_out) == 1
+    assert np.mean(model.recommend(interactions=matrix, n=1)[0][:, 0] == held_out) == 1
+    user = BPR(rank=3, max_iter=150, random_state=0).fit(matrix)
+    assert not np.array_equal(user.left_factors_, model.left_factors_)  # groups have 13, 14 and 15 other items
+    for other in ("triples", None, ["user"]):
+        with pytest.raises(ValueError, match='triple_weight must be "user" or "equal"'):
+            BPR(rank=3, triple_weight=other).fit(matrix)

@@ -192,5 +192,5 @@ def test_descriptions_that_are_refused():
         model.fold_in_users(MATRIX[:3], features=LEFT[:2])
     with pytest.raises(ValueError, match="left_features has NaN"):
         model.score_users(features=np.full((1, 4), np.nan))
-    with pytest.raises(ValueError, match="weights and values say how interactions count"):
+    with pytest.raises(ValueError, match="weights, values and targets say how interactions count"):
         model.fold_in_users(features=LEFT, weights=np.ones(USERS))

@@ -134,3 +134,24 @@ def test_a_weight_of_a_million(loss, biases, dtype):
     matrix[0, 20] = -1e6
     disliked = fit(matrix, loss, biases=biases, dtype=dtype, max_iter=40).score_pairs(0, 20)[0]
     assert disliked < (0.05 if loss == "squared" else -0.9)
+
+
+def test_without_a_ridge_factors_of_rank_one_do_not_lead_astray(loss):
+    """All users are alike, so their Gram matrix has rank 1 and rounding alone points into the other directions."""
+    matrix = np.ones((200, 100))
+    for solver in ("auto", "block", "tron"):
+        model = OneClassMF(rank=3, loss=loss, reg=0, solver=solver, random_state=0, max_iter=30).fit(matrix)
+        assert abs(model.objective_) < 1e-4 * matrix.size, (solver, model.status_)
+        assert model.score_users().min() > 0.99
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_perfect_fit_has_converged_and_what_rounding_does_to_it_is_no_rise(loss, dtype):
+    matrix = np.kron(np.eye(2), np.ones((6, 5)))
+    for weight in (0.5, 0.0):
+        solvers = ("auto", "block", "tron", "als", "cd") if loss == "squared" else ("auto", "block", "tron")
+        for solver in solvers:
+            options = {"negative_weight": weight, "reg": 0, "solver": solver, "max_iter": 200, "tol": 0}
+            model = OneClassMF(rank=2, loss=loss, dtype=dtype, random_state=0, **options).fit(matrix)
+            assert model.status_ in ENDED_WELL, (solver, weight, model.status_)
+            assert abs(model.objective_) < (0.1 if loss == "logistic" else 1e-3), (solver, weight)

@@ -135,8 +135,9 @@ def test_unknown_pairs_are_refused():
         model.explain(0, 21)
     with pytest.raises(TypeError, match="integer positions"):
         model.explain("anna", 0)
-    with pytest.raises(ValueError, match="positive number of contributions"):
-        model.explain(0, 0, n=0)
+    for n in (0, 1.5, True, "three"):
+        with pytest.raises(ValueError, match="n must be an integer ≥ 1"):
+            model.explain(0, 0, n=n)
 
 
 @pytest.mark.parametrize("pair", [([0, 1], 0), (0, [0, 1]), ([], 0)])

@@ -133,7 +133,9 @@ def test_models_of_every_kind_grow():
 def test_what_is_refused_changes_nothing():
     targets = np.where(MATRIX != 0, 2.0, 0.0)
     model = double(loss="squared").fit(MATRIX, LEFT, RIGHT, targets=targets)
-    with pytest.raises(ValueError, match=r"fitted with explicit targets.*by features, or fit again"):
+    with pytest.raises(
+        ValueError, match=r"fitted with explicit targets: give those of the new interactions as targets="
+    ):
         model.add_users(interactions=NEW_ROWS)
     with pytest.raises(ValueError, match="fitted with explicit targets"):
         model.add_items(interactions=NEW_COLUMNS, features=RIGHT[:2])
@@ -148,6 +150,24 @@ def test_what_is_refused_changes_nothing():
     assert model.explain(4, 25).score == pytest.approx(model.score_pairs(4, 25)[0])
     with pytest.raises(NotFittedError):
         OneClassMF().add_users(features=LEFT)
+
+
+def test_explicit_targets_grow_with_the_events():
+    targets = np.where(MATRIX != 0, 1.0 + np.arange(ITEMS), 0.0)
+    model = double(loss="squared").fit(MATRIX, targets=targets)
+    new_rows = np.where(NEW_ROWS != 0, 3.0, 0.0)
+    expected = model.fold_in_users(NEW_ROWS, targets=new_rows)
+    model.add_users(interactions=NEW_ROWS, targets=new_rows)
+    assert np.array_equal(model.left_factors_[USERS:], expected)
+    columns = np.vstack([NEW_COLUMNS, np.ones((3, 2))])
+    model.add_items(interactions=columns, targets=np.where(columns != 0, 7.0, 0.0))
+    wanted = np.block([[targets, 7.0 * (NEW_COLUMNS != 0)], [new_rows, np.full((3, 2), 7.0)]])
+    stored = model.interactions_.toarray() != 0
+    assert np.array_equal(model.targets_, wanted[stored])
+    late = double().fit(MATRIX)
+    late.add_users(interactions=NEW_ROWS, targets=new_rows)
+    usual = np.where(MATRIX > 0, 1.0, -1.0)
+    assert np.array_equal(late.targets_, np.vstack([usual, new_rows])[late.interactions_.toarray() != 0])
 
 
 def test_a_new_fit_forgets_who_came():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair import OneClassMF
+from everypair import EnsembleMF, OneClassMF, Popularity, SubsampledMF
 from everypair.data import Pairs, split_entries, time_decay
 from everypair.evaluate import ranking_metrics
 from everypair.problem.layout import Layout
@@ -206,6 +206,37 @@ def test_explicit_targets_override_the_losses_own():
     p, q = np.ones(50), np.full(30, rated.negative_weight_)
     expected = brute_force(rated, matrix, p, q, 0.0, scaled(0.01, 0.5), ratings)
     assert rated.objective_ == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("maker", [OneClassMF, SubsampledMF, EnsembleMF])
+def test_fold_in_takes_explicit_targets_and_does_not_pass_over_them(maker):
+    matrix = np.abs(tastes())
+    ratings = np.where(matrix != 0, np.random.default_rng(3).uniform(1, 5, matrix.shape), 0.0)
+    options = {"rank": 3, "loss": "squared", "reg": 0.3, "max_iter": 400, "tol": 1e-13, "dtype": "float64"}
+    options |= {"random_state": 0} | ({} if maker is OneClassMF else {"ratio": 0.0})
+    rated = maker(**options).fit(matrix, targets=ratings)
+    for folded, trained in (
+        (rated.fold_in_users(matrix, targets=ratings) @ rated.right_factors_.T, rated.score_users()),
+        (rated.left_factors_ @ rated.fold_in_items(matrix, targets=sp.coo_array(ratings)).T, rated.score_users()),
+        (rated.score_users(interactions=matrix, targets=ratings), rated.score_users()),
+    ):
+        np.testing.assert_allclose(folded, trained, atol=1e-4 * np.ptp(trained))
+    assert np.array_equal(rated.recommend(interactions=matrix, targets=ratings)[0][:, 0], rated.recommend()[0][:, 0])
+    for ask in (rated.fold_in_users, rated.fold_in_items):
+        with pytest.raises(ValueError, match="fitted with explicit targets: give those"):
+            ask(matrix)
+        with pytest.raises(ValueError, match="exactly the pairs"):
+            ask(matrix, targets=np.ones_like(matrix))
+    with pytest.raises(ValueError, match="fitted with explicit targets: give those"):
+        rated.recommend(interactions=matrix)
+    with pytest.raises(ValueError, match="give the interactions as well"):
+        rated.recommend([0], targets=ratings[:1])
+    assert np.isfinite(rated.score_users(interactions=np.zeros((1, 30)))).all()  # nothing stored, no targets needed
+    plain = maker(**options).fit(matrix)
+    ones = (matrix != 0).astype(float)
+    assert np.array_equal(plain.fold_in_users(matrix, targets=ones), plain.fold_in_users(matrix))
+    with pytest.raises(ValueError, match="Popularity knows no targets"):
+        Popularity().fit(matrix).recommend(interactions=matrix, targets=ones)
 
 
 def test_a_target_may_be_an_explicit_zero():

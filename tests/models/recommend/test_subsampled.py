@@ -148,6 +148,9 @@ def test_only_what_was_passed_counts_as_seen():
         ({"negative_value": (np.ones((44, 1)), np.ones((21, 1)))}, "negative_value must be one number"),
         ({"rank": 0}, "rank must be"),
         ({"patience": 2}, "validation"),
+        ({"reg": True}, "reg must be a finite number"),
+        ({"biases": "no"}, "biases must be True or False"),
+        ({"resample": "yes"}, "resample must be True or False"),
     ],
 )
 def test_what_makes_no_sense_is_refused(params, match):

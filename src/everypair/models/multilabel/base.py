@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from everypair.check import generator, integer, is_number
+from everypair.check import flag, generator, integer, is_number
 from everypair.data.labels import Labels
-from everypair.features.scaling import prepare_features
+from everypair.features.scaling import check_size, prepare_features
 from everypair.kernels.select import select_top
 from everypair.models.multilabel.threshold import best_threshold, held_out_rows
 from everypair.models.parts import part
@@ -129,7 +129,7 @@ class MultiLabelClassifier(ClassifierMixin, Stateful):
                 raise ValueError(
                     "no row with a positive sample_weight has a positive label: there is nothing to learn."
                 )
-        return LabelledRows(prepare_features(X, self.normalize, self.fit_intercept), labels, weights)
+        return LabelledRows(self._prepared(X), labels, weights)
 
     def _found_threshold(self, rows: LabelledRows, random: np.random.Generator) -> float:
         """Learn without a tenth of the rows and return the threshold with the best micro F1 on them."""
@@ -195,13 +195,17 @@ class MultiLabelClassifier(ClassifierMixin, Stateful):
 
     def _checked_features(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return prepare_features(X, self.normalize, self.fit_intercept)
+        return self._prepared(validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]))
+
+    def _prepared(self, X: Any) -> Any:
+        """Scaled rows and the constant column, of a size that the model's numbers can hold."""
+        features = prepare_features(X, self.normalize, self.fit_intercept)
+        check_size(features, "X", getattr(self, "dtype", np.float64))
+        return features
 
     def _check_common_parameters(self) -> None:
         for name in ("normalize", "fit_intercept"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ValueError(f"{name} must be True or False, got {getattr(self, name)!r}.")
+            flag(name, getattr(self, name))
         if self.threshold != "auto" and not is_number(self.threshold):
             raise ValueError(f'threshold must be a number or "auto", got {self.threshold!r}.')
         resolve_threads(self.n_threads)

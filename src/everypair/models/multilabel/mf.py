@@ -16,7 +16,6 @@ from everypair import check
 from everypair.data.labels import Labels
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import Kernel
-from everypair.features.scaling import prepare_features
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.multilabel import defaults
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
@@ -41,6 +40,7 @@ from everypair.training.warm_up import sweep_on_two_pairs
 
 Array = NDArray[Any]
 SOLVERS = ("auto", *SIDE_METHODS, "svd")
+KERNEL_PENALTIES = ("rkhs", "weights")
 SEARCH_RULES = StopRules(max_iter=5, tol=1e-3)  # of each candidate of reg="auto"
 MONITOR = "ndcg@5"
 
@@ -99,8 +99,10 @@ class MultiLabelMF(MultiLabelClassifier):
     fit_intercept, normalize : scale rows of X to length 1, then append a constant 1, penalised like any feature.
     kernel, n_landmarks, gamma : ``"rbf"``, ``"linear"`` or a function: learn from kernel features over so many
         landmarks instead of X, exactly where X has no more distinct rows than that; ``gamma`` in units of 1/σ² and
-        ``"auto"`` for 1/d, see :class:`~everypair.features.NystromFeatures`. With kernel values k(x) and coefficients A
-        the ridge is ½ λ tr(AᵀKA); LEML's kernel extension has ½ λ ‖A‖².
+        ``"auto"`` for 1/d, see :class:`~everypair.features.NystromFeatures`.
+    kernel_penalty : the ridge of scores k(x)ᵀA h_l, k(x) the kernel values with the landmarks and K those among them:
+        ``"rkhs"`` is ½ λ tr(AᵀKA), that of the functions the kernel makes; ``"weights"`` is ½ λ ‖A‖², LEML's kernel
+        extension (its remark on kernels takes k(x) as features).
     solver : ``"tron"`` alternates trust-region Newton steps on W and H, ``"auto"`` is that with momentum between
         sweeps; ``"newton-linesearch"`` and ``"gradient"`` are there to be compared; ``"svd"`` is the closed form of the
         squared loss with every label known and no ridge (``reg=0``, or ``"auto"``, which is 0 there).
@@ -161,6 +163,7 @@ class MultiLabelMF(MultiLabelClassifier):
         kernel: Kernel | None = None,
         n_landmarks: int = 1000,
         gamma: float | str = "auto",
+        kernel_penalty: str = "rkhs",
         solver: str = "auto",
         threshold: float | str = "auto",
         max_iter: int = 10,
@@ -185,6 +188,7 @@ class MultiLabelMF(MultiLabelClassifier):
         self.kernel = kernel
         self.n_landmarks = n_landmarks
         self.gamma = gamma
+        self.kernel_penalty = kernel_penalty
         self.solver = solver
         self.threshold = threshold
         self.max_iter = max_iter
@@ -236,7 +240,8 @@ class MultiLabelMF(MultiLabelClassifier):
         kernel_map = None
         if self.kernel is not None:
             seed = int(random.integers(2**31))
-            kernel_map = KernelMap.fit(X, self.kernel, self.n_landmarks, self.gamma, self.fit_intercept, seed)
+            whiten = self.kernel_penalty == "rkhs"
+            kernel_map = KernelMap.fit(X, self.kernel, self.n_landmarks, self.gamma, self.fit_intercept, seed, whiten)
             X = kernel_map(X)
         rank, n_labels = self._rank(X.shape, labels.shape[1]), labels.shape[1]
         if rank > max(X.shape[1], n_labels):
@@ -244,7 +249,9 @@ class MultiLabelMF(MultiLabelClassifier):
                 f"rank={rank} is larger than the number of features, {X.shape[1]}, and of labels, {n_labels}: "
                 f"at most {min(X.shape[1], n_labels)} makes sense."
             )
-        return LabelProblem.of(X, labels, sample_weight, self._checked_label_weight(n_labels)), kernel_map
+        problem = LabelProblem.of(X, labels, sample_weight, self._checked_label_weight(n_labels))
+        problem.check_weights(self.dtype)
+        return problem, kernel_map
 
     def _searched(self, problem: LabelProblem) -> tuple[Choice, float | None]:
         """The ridge (and weight of negatives) that ranks held-out rows best, and the threshold found on them."""
@@ -336,7 +343,7 @@ class MultiLabelMF(MultiLabelClassifier):
                 f"validation must be (X, Y) with a row of Y for each row of X and {n_labels} labels, got Y of "
                 f"shape {truth.shape} for {X.shape[0]} rows."
             )
-        return prepare_features(X, self.normalize, self.fit_intercept), truth
+        return self._prepared(X), truth
 
     def _validator(self, X: Any, truth: Labels, kernel_map: KernelMap | None) -> Callable[[Factors], dict[str, float]]:
         features = X if kernel_map is None else kernel_map(X)
@@ -389,6 +396,10 @@ class MultiLabelMF(MultiLabelClassifier):
         _check_number("gamma", self.gamma)
         if self.gamma != "auto" and (self.gamma == 0 or self.kernel != "rbf"):
             raise ValueError(f'gamma must be "auto", or positive with kernel="rbf", got {self.gamma!r}.')
+        if not isinstance(self.kernel_penalty, str) or self.kernel_penalty not in KERNEL_PENALTIES:
+            raise ValueError(f'kernel_penalty must be "rkhs" or "weights", got {self.kernel_penalty!r}.')
+        if self.kernel is None and self.kernel_penalty != "rkhs":
+            raise ValueError('kernel_penalty="weights" needs a kernel: give kernel="rbf", "linear" or a function.')
         if self.solver == "svd":
             self._check_closed_form(loss)
 

@@ -90,6 +90,16 @@ class LabelProblem:
             np.ones(n_labels) if label_weight is None else np.asarray(label_weight, np.float64),
         )
 
+    def check_weights(self, dtype: Any) -> None:
+        """Refuse weights of pairs, r_i l_j, that ``dtype`` cannot hold."""
+        limits = np.finfo(dtype)
+        least, most = (float(end(self.row_weights) * end(self.label_weights)) for end in (np.min, np.max))
+        if not (float(limits.tiny) <= least and most <= float(limits.max)):
+            raise ValueError(
+                f"sample_weight times label_weight goes from {least:.3g} to {most:.3g}, beyond what {np.dtype(dtype)} "
+                "holds: rescale the weights; a row that should not count has the weight 0."
+            )
+
     def spectrum(self, dtype: Any) -> Spectrum | None:
         """XᵀRX decomposed, R the weights of rows; ``None`` where it would not be used."""
         if self.X.shape[1] > EXACT_FEATURES:
@@ -155,8 +165,8 @@ class LabelProblem:
         stored = self.labels.positives if self.labels.known is None else self.labels.known
         weights = np.repeat(self.row_weights, np.diff(stored.indptr)) * self.label_weights[stored.indices]
         weights[stored.data == 0] *= -terms.weight  # a known negative is a dislike
-        signed = sp.csr_array((weights, stored.indices, stored.indptr), shape=stored.shape)
-        if terms.weight == 0:  # known negatives of weight 0 do not count
+        signed = sp.csr_array((weights.astype(dtype), stored.indices, stored.indptr), shape=stored.shape)
+        if not signed.data.all():  # known negatives of weight 0 do not count
             signed = signed.copy()
             signed.eliminate_zeros()
         pairs = Pairs.from_matrix(signed, dtype=dtype, name="Y")

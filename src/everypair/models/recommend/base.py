@@ -44,16 +44,18 @@ class FactorModel(Stateful):
         *,
         interactions: Any = None,
         features: Any = None,
+        targets: Any = None,
     ) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` best items of each user and their scores, both of shape (users, n).
 
         ``users``: positions in the training matrix (all of them by default), or describe users who were not there by
-        ``interactions`` (their rows), by ``features`` (of a model that was fitted with such), or by both.
+        ``interactions`` (their rows), by ``features`` (of a model that was fitted with such), or by both; ``targets``
+        are those of the interactions, of a model that was fitted with such.
         ``exclude_seen`` hides what a user already has, likes and dislikes. ``allow`` and
         ``block`` are arrays of items for everybody, or sparse masks with a row per user. Equal scores rank by
         ascending item; where fewer than ``n`` items remain the rest is −1 with score −inf.
         """
-        left, seen = self._left_rows(users, interactions, features)
+        left, seen = self._left_rows(users, interactions, features, targets)
         return top_k(
             left,
             self.right_factors_,
@@ -64,9 +66,11 @@ class FactorModel(Stateful):
             n_threads=self.n_threads,
         )
 
-    def score_users(self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None) -> Array:
+    def score_users(
+        self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None, targets: Any = None
+    ) -> Array:
         """Scores of every item for users of the training matrix, or for new ones as in :meth:`recommend`."""
-        left, _ = self._left_rows(users, interactions, features)
+        left, _ = self._left_rows(users, interactions, features, targets)
         return blocked_product(left, self.right_factors_.T, SCORED_ROWS, resolve_threads(self.n_threads))
 
     def score_pairs(self, users: ArrayLike, items: ArrayLike) -> Array:
@@ -95,22 +99,26 @@ class FactorModel(Stateful):
         rows = checked_positions(entities, len(factors), kind)
         return most_similar(factors, rows, n, n_threads=self.n_threads)
 
-    def _left_rows(self, users: ArrayLike | None, interactions: Any, features: Any) -> tuple[Array, Any]:
+    def _left_rows(self, users: ArrayLike | None, interactions: Any, features: Any, targets: Any) -> tuple[Array, Any]:
         """Factors and seen items of known users, or of the new users that are described."""
         check_is_fitted(self)
+        if interactions is None and targets is not None:
+            raise ValueError("targets are those of new users' interactions: give the interactions as well.")
         if interactions is not None or features is not None:
             if users is not None:
                 raise ValueError("give either users (known ones) or a description of new ones, not both.")
-            return self._described(interactions, features)
+            return self._described(interactions, features, targets)
         if users is None:
             return self.left_factors_, self.interactions_
         positions = checked_positions(users, len(self.left_factors_), "user")
         return self.left_factors_[positions], self.interactions_[positions]
 
-    def _described(self, interactions: Any, features: Any) -> tuple[Array, Any]:
+    def _described(self, interactions: Any, features: Any, targets: Any) -> tuple[Array, Any]:
         """Factors and seen items of new users."""
         if features is not None:
             raise ValueError(f"{type(self).__name__} was fitted without features: describe new users by interactions.")
+        if targets is not None:
+            raise ValueError(f"{type(self).__name__} knows no targets: describe new users by interactions alone.")
         rows = checked_rows(interactions, self.right_factors_.shape[0], self.right_factors_.dtype)
         return self.fold_in_users(rows), rows
 

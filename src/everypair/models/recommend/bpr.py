@@ -26,21 +26,23 @@ from everypair.training.train import train
 from everypair.training.validation import make_validator
 
 Array = NDArray[Any]
+TRIPLE_WEIGHTS = ("user", "equal")
 FOLD_IN_PASSES, FOLD_IN_LEAST = 50, 1000  # steps per positive of a new user, and at least
 
 
 class BPR(FactorModel):
-    """Rank positives above unknown items: Σ_i 1/|Ω̄_i| Σ_{j∈Ω_i⁺, l∈Ω̄_i} c_ij [log(1 + e^{−(s_ij − s_il)}) + ridge].
+    """Rank positives above unknown items: Σ_i a_i Σ_{j∈Ω_i⁺, l∈Ω̄_i} c_ij [log(1 + e^{−(s_ij − s_il)}) + ridge].
 
     Bayesian personalised ranking with s_ij = w_i·h_j + b̄_j: the all-pairs AUC loss, by stochastic gradient over sampled
     triples (user, positive, negative). It exists to be compared with :class:`~everypair.OneClassMF`. A positive is
-    drawn in proportion to its weight c, its negative uniformly among the items Ω̄_i that are not positives of the user,
-    observed dislikes included. So triples weigh by user, 1/|Ω̄_i| each; in NegSel's (B.4) all weigh the same.
-    Training is sequential: the same seed gives the same bits.
+    drawn in proportion to a_i |Ω̄_i| c_ij, its negative uniformly among the items Ω̄_i that are not positives of its
+    user, observed dislikes included. Training is sequential: the same seed gives the same bits.
 
     Parameters
     ----------
     rank : number of factors k.
+    triple_weight : ``"user"``: a_i = 1/|Ω̄_i|, so that every positive counts the same, as usual with sampled negatives;
+        ``"equal"``: a_i = 1, the plain sum over all triples of NegSel's (B.4).
     learning_rate : η of AdaGrad with one rate per factor row.
     reg : ridge λ of the rows of every drawn triple, biases included.
     max_iter : epochs of |Ω⁺| updates each.
@@ -88,6 +90,7 @@ class BPR(FactorModel):
         n_threads: int | None = None,
         dtype: str = "float32",
         verbose: bool = False,
+        triple_weight: str = "user",
     ) -> None:
         self.rank = rank
         self.learning_rate = learning_rate
@@ -99,6 +102,7 @@ class BPR(FactorModel):
         self.n_threads = n_threads
         self.dtype = dtype
         self.verbose = verbose
+        self.triple_weight = triple_weight
 
     def fit(self, interactions: Any, *, validation: Any = None, callbacks: Iterable[Callback] = ()) -> Self:
         """Learn both sides' factors; ``validation`` and ``callbacks`` are those of :meth:`OneClassMF.fit`."""
@@ -106,6 +110,8 @@ class BPR(FactorModel):
         rank = check.integer("rank", self.rank)
         rate = _checked_number("learning_rate", self.learning_rate, above=True)
         reg = _checked_number("reg", self.reg, above=False)
+        if not isinstance(self.triple_weight, str) or self.triple_weight not in TRIPLE_WEIGHTS:
+            raise ValueError(f'triple_weight must be "user" or "equal", got {self.triple_weight!r}.')
         threads = resolve_threads(self.n_threads)
         dtype = check.float_dtype(self.dtype)
         random = check.generator(self.random_state)
@@ -116,7 +122,8 @@ class BPR(FactorModel):
         validate = make_validator(training, validation, self.patience, threads)
         seeds = random.integers(1, 2**63, size=3)
         start = _random_start(pairs, rank, random, dtype)
-        solver = StochasticRanking(Positives(training), pairs.shape, rate, reg, seeds[:2], dtype)
+        positives = Positives(training, equal_triples=self.triple_weight == "equal")
+        solver = StochasticRanking(positives, pairs.shape, rate, reg, seeds[:2], dtype)
         outcome = train(
             solver, start, rules, warm_up=lambda: _epoch_on_two_pairs(dtype), validate=validate, callbacks=callbacks,
             verbose=self.verbose,
@@ -132,7 +139,8 @@ class BPR(FactorModel):
         """Factors (c, k + 1) of new users from their interactions (c × n): training's steps with the items fixed.
 
         Every row starts from zero with the same random numbers, so its factors depend on the row and the seed alone. A
-        row without positives gets zero factors and is ranked by the items' biases.
+        row without positives gets zero factors and is ranked by the items' biases. To one user
+        alone ``triple_weight`` makes no difference.
         """
         check_is_fitted(self)
         right = self.right_factors_

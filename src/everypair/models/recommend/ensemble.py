@@ -170,10 +170,16 @@ class EnsembleMF(SubsampledMF):
         return {**shared, **changed}
 
     def _fold_in(
-        self, side: int, rows: Any, weights: ArrayLike | None, values: ArrayLike | None, centers: Array | None
+        self,
+        side: int,
+        rows: Any,
+        weights: ArrayLike | None,
+        values: ArrayLike | None,
+        centers: Array | None,
+        targets: Array | None,
     ) -> Array:
         members = (self._member(number) for number in range(self.n_models_))
-        parts = [member._fold_in(side, rows, weights, values, centers) for member in members]
+        parts = [member._fold_in(side, rows, weights, values, centers, targets) for member in members]
         folded = np.concatenate(parts, axis=1)
         return folded / folded.dtype.type(self.n_models_) if side == LEFT else folded
 

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from everypair.check import as_csr
+from everypair.check import as_csr, integer
+from everypair.data.pairs import aligned_targets
 from everypair.features.feature_map import FeatureMap
 from everypair.features.matrix import Features
 from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
@@ -57,6 +58,7 @@ class FactorizationModel(FactorModel):
         values: ArrayLike | None = None,
         *,
         features: Any = None,
+        targets: Any = None,
     ) -> Array:
         """Factors (c, k) of new users from their interactions (c × n), their features, or both.
 
@@ -64,13 +66,14 @@ class FactorizationModel(FactorModel):
         features say where a user starts and interactions correct it: the own vector t that minimises the sub-problem of
         u = xW + t (in a model without own vectors it has the ridge such vectors would have).
         ``weights`` are their p_i where ``negative_scheme`` is arrays (its mean by default), ``values`` their rows of Ũ
-        where ``negative_value`` is low rank (the mean row by default).
+        where ``negative_value`` is low rank (the mean row by default). ``targets`` (of the rows' pattern) are needed
+        where the model was fitted with explicit ones, and override the usual ones everywhere.
         """
         check_is_fitted(self)
         new = None
         if rows is not None:
             new = checked_rows(rows, len(self.right_factors_), self.right_factors_.dtype, "rows")
-        return self._new_factors(LEFT, new, features, weights, values)
+        return self._new_factors(LEFT, new, features, weights, values, targets)
 
     def fold_in_items(
         self,
@@ -79,6 +82,7 @@ class FactorizationModel(FactorModel):
         values: ArrayLike | None = None,
         *,
         features: Any = None,
+        targets: Any = None,
     ) -> Array:
         """Factors (c, k) of new items from their interactions (m × c), their features, or both; see fold_in_users."""
         check_is_fitted(self)
@@ -91,7 +95,8 @@ class FactorizationModel(FactorModel):
                     f"{matrix.shape}: new items are columns."
                 )
             new = checked_rows(matrix.T, len(self.left_factors_), self.right_factors_.dtype, "columns")
-        return self._new_factors(RIGHT, new, features, weights, values)
+            targets = None if targets is None else as_csr(targets, matrix.dtype, "targets")[0].T
+        return self._new_factors(RIGHT, new, features, weights, values, targets)
 
     def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
         """Split the score of a pair into contributions of the user's stored pairs and a base term.
@@ -109,8 +114,8 @@ class FactorizationModel(FactorModel):
             )
         row = _one_position(user, len(self.left_factors_), "user")
         column = _one_position(item, len(self.right_factors_), "item")
-        if n is not None and n < 1:
-            raise ValueError(f"n must be a positive number of contributions or None for all, got {n!r}.")
+        if n is not None:
+            n = integer("n", n)
         value = state.negatives.value
         counted, targets = self._counted_row(row)
         problem = self._row_problem(
@@ -129,16 +134,28 @@ class FactorizationModel(FactorModel):
         return state.interactions[[row]], None if state.targets is None else state.targets[stored]
 
     def _new_factors(
-        self, side: int, rows: Any, features: Any, weights: ArrayLike | None, values: ArrayLike | None
+        self, side: int, rows: Any, features: Any, weights: ArrayLike | None, values: ArrayLike | None, targets: Any
     ) -> Array:
-        if features is None:
-            if rows is None:
+        if rows is None:
+            if features is None:
                 raise ValueError("give the interactions of new entities, their features, or both.")
-            return self._fold_in(side, rows, weights, values, None)
-        if rows is None and not (weights is None and values is None):
-            raise ValueError("weights and values say how interactions count: give the interactions as well.")
-        said = self._from_features(side, features, None if rows is None else rows.shape[0])
-        return said if rows is None else self._fold_in(side, rows, weights, values, said)
+            if not (weights is None and values is None and targets is None):
+                raise ValueError("weights, values and targets say how interactions count: give those as well.")
+            return self._from_features(side, features, None)
+        aligned = self._aligned_targets(rows, targets)
+        said = None if features is None else self._from_features(side, features, rows.shape[0])
+        return self._fold_in(side, rows, weights, values, said, aligned)
+
+    def _aligned_targets(self, rows: Any, targets: Any) -> Array | None:
+        """Targets of new rows in their order; a model that learnt from explicit ones needs them."""
+        if targets is not None:
+            return aligned_targets(targets, rows)
+        if self.state_.targets is not None and rows.nnz:
+            raise ValueError(
+                "this model was fitted with explicit targets: give those of the new interactions as targets=, a matrix "
+                "of the same pattern (of ones and the loss's own target of a dislike, if that is what they are)."
+            )
+        return None
 
     def _from_features(self, side: int, features: Any, count: int | None) -> Array:
         """XW of new entities."""
@@ -153,20 +170,24 @@ class FactorizationModel(FactorModel):
             factors[:, constant] = 1
         return factors
 
-    def _described(self, interactions: Any, features: Any) -> tuple[Array, Any]:
-        if features is None:
-            return super()._described(interactions, features)
+    def _described(self, interactions: Any, features: Any, targets: Any) -> tuple[Array, Any]:
         rows = None
         if interactions is not None:
             rows = checked_rows(interactions, len(self.right_factors_), self.right_factors_.dtype)
-        left = self.fold_in_users(rows, features=features)
+        left = self.fold_in_users(rows, features=features, targets=targets)
         seen = sp.csr_array((len(left), len(self.right_factors_)), dtype=left.dtype) if rows is None else rows
         return left, seen
 
     def _fold_in(
-        self, side: int, rows: Any, weights: ArrayLike | None, values: ArrayLike | None, centers: Array | None
+        self,
+        side: int,
+        rows: Any,
+        weights: ArrayLike | None,
+        values: ArrayLike | None,
+        centers: Array | None,
+        targets: Array | None,
     ) -> Array:
-        problem = self._row_problem(side, rows, weights=weights, values=values, centers=centers)
+        problem = self._row_problem(side, rows, targets, weights, values, centers)
         other = self.right_factors_ if side == LEFT else self.left_factors_
         return solve_to_optimum(problem, other, resolve_threads(self.n_threads))
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_csr
+from everypair.data.pairs import aligned_targets
 from everypair.models.recommend.factorization import FactorizationModel
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.negatives import Negatives
@@ -35,26 +36,19 @@ class GrowingModel(FactorizationModel):
     10
     """
 
-    def add_users(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
+    def add_users(self, *, interactions: Any = None, features: Any = None, targets: Any = None) -> NDArray[np.int64]:
         """Append users (``interactions``: their rows c × n, ``features``: c × d) and return their positions."""
         check_is_fitted(self)
-        self._check_events(interactions)
-        return self._append(LEFT, self.fold_in_users(interactions, features=features), interactions)
+        new = self.fold_in_users(interactions, features=features, targets=targets)
+        return self._append(LEFT, new, interactions, targets)
 
-    def add_items(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
+    def add_items(self, *, interactions: Any = None, features: Any = None, targets: Any = None) -> NDArray[np.int64]:
         """Append items (``interactions``: their columns m × c, ``features``: c × d) and return their positions."""
         check_is_fitted(self)
-        self._check_events(interactions)
-        return self._append(RIGHT, self.fold_in_items(interactions, features=features), interactions)
+        new = self.fold_in_items(interactions, features=features, targets=targets)
+        return self._append(RIGHT, new, interactions, targets)
 
-    def _check_events(self, interactions: Any) -> None:
-        if interactions is not None and self.state_.targets is not None:
-            raise ValueError(
-                "this model was fitted with explicit targets, and events to be added have none: add the entities by "
-                "features, or fit again."
-            )
-
-    def _append(self, side: int, new: Array, interactions: Any) -> NDArray[np.int64]:
+    def _append(self, side: int, new: Array, interactions: Any, targets: Any) -> NDArray[np.int64]:
         before = self.interactions_.shape[side]
         if interactions is not None:
             events, _ = as_csr(interactions, self.interactions_.dtype, "interactions")
@@ -68,10 +62,25 @@ class GrowingModel(FactorizationModel):
         self.state_ = replace(
             self.state_,
             interactions=sp.csr_array(stack([self.interactions_, events], format="csr")),
+            targets=self._grown_targets(side, events, targets),
             negatives=_grown(self.state_.negatives, side, counts),
             **longer,
         )
         return np.arange(before, before + len(new))
+
+    def _grown_targets(self, side: int, events: Any, targets: Any) -> Array | None:
+        """Explicit targets of old and new pairs, in their common order; None where there are none."""
+        state = self.state_
+        if state.targets is None and targets is None:
+            return None
+        usual = [np.where(stored.data > 0, 1, state.loss.dislike_target) for stored in (state.interactions, events)]
+        explicit = (state.targets, None if targets is None else aligned_targets(targets, events))
+        parts = [
+            sp.csr_array((own if given is None else given, stored.indices, stored.indptr), shape=stored.shape)
+            for own, given, stored in zip(usual, explicit, (state.interactions, events))
+        ]
+        stack = sp.vstack if side == LEFT else sp.hstack
+        return np.asarray(stack(parts, format="csr").data, state.interactions.dtype)
 
 
 def _grown(negatives: Negatives, side: int, counts: ArrayLike) -> Negatives:

@@ -166,7 +166,7 @@ class OneClassMF(GrowingModel):
         learnt.
         """
         rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
-        layout = Layout(check.integer("rank", self.rank), bool(self.biases))
+        layout = Layout(check.integer("rank", self.rank), check.flag("biases", self.biases))
         cg_steps = check.integer("cg_steps", self.cg_steps)
         threads = resolve_threads(self.n_threads)
         dtype = check.float_dtype(self.dtype)

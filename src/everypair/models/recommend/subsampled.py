@@ -154,13 +154,14 @@ class SubsampledMF(FactorizationModel):
     ) -> Self:
         """Draw negatives and learn both sides' factors; the arguments are those of :meth:`OneClassMF.fit`."""
         rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
-        layout = Layout(check.integer("rank", self.rank), bool(self.biases))
+        layout = Layout(check.integer("rank", self.rank), check.flag("biases", self.biases))
         threads = resolve_threads(self.n_threads)
         dtype = check.float_dtype(self.dtype)
         random = check.generator(self.random_state)
         callbacks = checked_callbacks(callbacks)
         check_sampling_scheme(self.scheme)
         ratio = _checked_ratio(self.ratio)
+        resample = check.flag("resample", self.resample)
         loss = get_loss(self.loss)
         value = _checked_value(self.negative_value, loss)
         options = SideOptions.both(self)
@@ -195,7 +196,7 @@ class SubsampledMF(FactorizationModel):
         make_solver = solver_maker(solver, layout.columns, cg_steps, fold_in_seed % 2**31)
         objective = draw()
         outcome = train(
-            Resampled(objective, draw, make_solver) if self.resample else make_solver(objective), start, rules,
+            Resampled(objective, draw, make_solver) if resample else make_solver(objective), start, rules,
             validate=validate, callbacks=callbacks, verbose=self.verbose,
             warm_up=sweep_on_two_pairs(make_solver, objective, layout.columns),
         )  # fmt: skip
@@ -225,7 +226,13 @@ class SubsampledMF(FactorizationModel):
         return counted, targets.data
 
     def _fold_in(
-        self, side: int, rows: Any, weights: ArrayLike | None, values: ArrayLike | None, centers: Array | None
+        self,
+        side: int,
+        rows: Any,
+        weights: ArrayLike | None,
+        values: ArrayLike | None,
+        centers: Array | None,
+        targets: Array | None,
     ) -> Array:
         """New rows get negatives by the same scheme, as many as in training: they depend on the row and the seed."""
         if weights is not None or values is not None:
@@ -234,9 +241,9 @@ class SubsampledMF(FactorizationModel):
             )
         state = self.state_
         drawn = state.sampling.draw_rows(side, rows, state.n_sampled, state.fold_in_seed)
-        stored = np.where(rows.data > 0, 1, state.loss.dislike_target).astype(rows.dtype)
-        counted, targets = with_negatives(rows, stored, *drawn, state.sampled_value)
-        problem = self._row_problem(side, counted, targets.data, centers=centers)
+        stored = np.where(rows.data > 0, 1, state.loss.dislike_target) if targets is None else targets
+        counted, wanted = with_negatives(rows, stored, *drawn, state.sampled_value)
+        problem = self._row_problem(side, counted, wanted.data, centers=centers)
         other = self.right_factors_ if side == LEFT else self.left_factors_
         return solve_to_optimum(problem, other, resolve_threads(self.n_threads))
 
