@@ -2,5 +2,6 @@
 
 from everypair.features.knn import knn_graph
 from everypair.features.nystrom import NystromFeatures
+from everypair.features.spectral import SpectralFeatures
 
-__all__ = ["NystromFeatures", "knn_graph"]
+__all__ = ["NystromFeatures", "SpectralFeatures", "knn_graph"]

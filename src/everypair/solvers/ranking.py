@@ -47,6 +47,10 @@ class RankingState:
         weights = None if problem.side.absent else np.zeros(problem.side.weights_shape)
         return cls(LowRank.zero(problem.shape), weights)
 
+    def fresh(self) -> RankingState:
+        """The same place as a start."""
+        return RankingState(self.low_rank, self.weights)
+
 
 class RankingAlternation:
     """Steps of one variant, with or without momentum; the transductive one is solved by its first step."""
