@@ -128,3 +128,11 @@ def entries_of(pattern: Observed, left: Array, right: Array, n_threads: int = 1)
     return out
 
 
+
+
+def largest_singular_value(E: SparsePlusLowRank, steps: int = 30) -> float:
+    """‖E‖₂ by a block power method, from below."""
+    block = np.random.default_rng(0).standard_normal((E.shape[1], min(4, E.shape[1])))
+    for _ in range(steps):
+        block = np.linalg.qr(E.adjoint(E.product(block)))[0]
+    return float(np.linalg.norm(E.product(block), 2))

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from everypair.data.observed import Observed
 from everypair.problem.bilinear import Bilinear
-from everypair.problem.low_rank import LowRank, SparsePlusLowRank, sparse_product
+from everypair.problem.low_rank import LowRank, SparsePlusLowRank, largest_singular_value, sparse_product
 
 Array = NDArray[np.float64]
 
@@ -104,10 +104,5 @@ class RankingProblem:
 
     def strongest(self) -> tuple[float, float]:
         """The λ1 and λ2 from which on M and N are zero (each while the other is)."""
-        E = self.combine(1.0, None, 0.0)
-        block = np.random.default_rng(0).standard_normal((self.columns, 4))
-        for _ in range(20):
-            block = np.linalg.qr(E.adjoint(E.product(block)))[0]
-        largest = float(np.linalg.norm(E.product(block), 2))
-        nuclear = np.sqrt(self.columns) * largest
+        nuclear = np.sqrt(self.columns) * largest_singular_value(self.combine(1.0, None, 0.0))
         return float(nuclear), 0.0 if self.side.absent else float(self.columns * np.abs(self.projected).max())

@@ -78,7 +78,7 @@ class CompletionModel(Stateful):
     tol: float
     patience: int | None
     time_limit: float | None
-    orthonormal: bool = True
+    orthonormal: bool = False
     n_threads: int | None
     verbose: bool
 

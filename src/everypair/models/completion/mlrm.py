@@ -17,7 +17,7 @@ from everypair.problem.ranking import RankingProblem
 from everypair.solvers.ranking import VARIANTS, RankingAlternation, RankingState
 from everypair.solvers.shrinkage import Shrinkage
 
-CODINGS = ("auto", "01", "±1", "centred", None)
+CODINGS = ("centred", "01", "±1", None)
 
 
 @dataclass(frozen=True)
@@ -37,20 +37,21 @@ class MLRM(CompletionModel):
 
     Parameters
     ----------
-    nuclear_reg, l1_reg : λ1 and λ2 in the paper's units, or ``"auto"``: chosen at a held-out tenth of the observed entries
+    nuclear_reg, l1_reg : λ1 and λ2 in the paper's units, or ``"auto"``: chosen at a held-out fifth of the observed entries
         by a path with warm starts (``path_``), then fitted on all of them.
     noise_reg : λ3 of ``variant="noise"``, 1 by default.
     variant : ``"local"``: Ŷ = M + A N Cᵀ (Algorithm 1); without features N is absent. ``"global"``: Ŷ = M, which A N Cᵀ
         approximates (15). ``"transductive"``: no features, one shrinkage (12). ``"noise"``: a part Z of Y₀ is noise
         (Algorithm 3); the same minimiser as ``"local"`` with λ1 and λ2 times (1 + λ3)/λ3.
     accelerate : momentum; the optimum is the same, the iterates are those of the paper without it.
-    coding : what observed entries become in Y₀. ``"01"`` and ``"±1"`` are for data of two values: the smaller one
-        becomes 0, like everything unobserved, or −1, told apart from it. ``"centred"``: values less the mean of their
-        row's observed ones, so that unobserved means average. ``None``: as they are. ``"auto"``: ``"±1"`` or ``"centred"``.
+    coding : what observed entries become in Y₀. ``"centred"``: values less the mean of their row's observed ones, so that
+        unobserved means average. ``None``: as they are, the paper's. For data of two values also ``"01"``: the smaller
+        one is 0, which the loss cannot tell from unobserved, and ``"±1"``: it is −1.
     correct : ``"offset"`` or ``"offset-scale"`` learns an offset (and a scale) of every row at observed entries and keeps
         within their range; ``None`` leaves scores. ``"auto"``: ``None`` for two values, else ``"offset-scale"``.
     pairs : ``"columns"`` compares the columns of a row, ``"rows"`` the rows of a column.
-    orthonormal : make the columns of each side's features orthonormal by QR; features that add nothing are left out.
+    orthonormal : make the columns of each side's features orthonormal by QR, which takes fewer iterations but gives every
+        direction the same weight; features that add nothing are left out.
     svd : ``"exact"``, ``"truncated"`` or ``"auto"`` by size (truncated where both sides exceed 500).
     max_iter, tol, patience, time_limit : when to stop, see :class:`~everypair.solvers.loop.StopRules`.
     n_threads, verbose : threads (``None``: all cores; the result does not depend on it), a progress bar.
@@ -75,10 +76,10 @@ class MLRM(CompletionModel):
         noise_reg: float | None = None,
         variant: str = "local",
         accelerate: bool = True,
-        coding: str | None = "auto",
+        coding: str | None = "centred",
         correct: str | None = "auto",
         pairs: str = "columns",
-        orthonormal: bool = True,
+        orthonormal: bool = False,
         svd: str = "auto",
         max_iter: int = 300,
         tol: float = 1e-5,
@@ -142,13 +143,12 @@ class MLRM(CompletionModel):
 
     def _coded(self, observed: Observed) -> Observed:
         coding = self.coding
-        if coding == "auto":
-            coding = "centred" if observed.levels is None else "±1"
         if coding is None:
             return observed
         if coding == "centred":
-            by = observed.transposed.row_means()[observed.indices] if self.pairs == "rows" else None
-            return observed.with_values(observed.values - (observed.row_means()[observed.rows] if by is None else by))
+            if self.pairs == "rows":
+                return observed.with_values(observed.values - observed.transposed.row_means()[observed.indices])
+            return observed.with_values(observed.values - observed.row_means()[observed.rows])
         assert observed.levels is not None
         low = 0.0 if coding == "01" else -1.0
         return observed.with_values(np.where(observed.values == observed.levels[1], 1.0, low))

@@ -1,7 +1,7 @@
 """The regularisation by a path: from strong to weak with warm starts, judged at held-out observed entries.
 
 Each regulariser runs over shares of the value from which on its part of the model is zero, so the grid needs no units.
-One tenth of the observed entries is held out (never anything else), the best point is the one of the greatest AUC
+One fifth of the observed entries is held out (never anything else), the best point is the one of the greatest AUC
 where Y has two values, of the greatest r² otherwise.
 """
 
@@ -19,12 +19,12 @@ from everypair.data.observed import Observed
 from everypair.solvers.loop import Status, StopRules, run
 
 SHARES = {
-    "nuclear_reg": (0.5, 0.25, 0.12, 0.06, 0.03),
-    "l1_reg": (0.5, 0.2, 0.08, 0.03),
-    "reg": (0.5, 0.25, 0.12, 0.06, 0.03, 0.015),
+    "nuclear_reg": (1.0, 0.5, 0.2, 0.08, 0.03),
+    "l1_reg": (0.3, 0.1, 0.03, 0.01, 0.003),
+    "reg": (0.01, 0.03, 0.08, 0.2, 0.5),  # not convex: factors that a strong one made vanish do not come back
 }
-USUAL = {"nuclear_reg": 0.12, "l1_reg": 0.2, "reg": 0.06}  # where too little is observed to hold anything out
-HELD_OUT = 0.1
+USUAL = {"nuclear_reg": 0.5, "l1_reg": 0.03, "reg": 0.08}  # where too little is observed to hold anything out
+HELD_OUT = 0.2
 FEWEST = 20  # held-out entries
 ITERATIONS = 60
 TOLERANCE = 1e-3
