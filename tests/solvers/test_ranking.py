@@ -132,7 +132,11 @@ def test_the_transductive_variant_is_one_shrinkage():
 def test_scores_are_read_out_by_the_exact_pseudo_inverse():
     """M̃ + A N CᵀΠ = R̂ 𝓛⁺; the paper's 𝓛ᵀ/(m − 1) is the same times m/(m − 1)."""
     problem, Y0, A, C = example()
-    explicit, solver, state = Explicit(Y0, A, C, *REGS.values()), solver_of(problem, "local"), RankingState.zero(problem)
+    explicit, solver, state = (
+        Explicit(Y0, A, C, *REGS.values()),
+        solver_of(problem, "local"),
+        RankingState.zero(problem),
+    )
     for _ in range(10):
         explicit.local()
         state = solver.step(state)
@@ -247,12 +251,13 @@ def test_from_the_strongest_regularisation_on_nothing_is_left():
 def test_one_and_two_threads_give_the_same_bits():
     random = np.random.default_rng(0)
     mask = random.random((700, 600)) < 0.1
-    observed = Observed.from_matrix(random.standard_normal((700, 600)), mask)
     A = random.standard_normal((700, 5))
+    Y = A @ random.standard_normal((5, 600)) + 0.1 * random.standard_normal((700, 600))
+    observed = Observed.from_matrix(Y, mask)
     results = []
     for threads in (1, 2):
         problem = RankingProblem(observed, Bilinear(observed.shape, A, None, centred=True), threads)
-        solver = RankingAlternation(problem, "local", 300.0, 50.0, shrink=Shrinkage("truncated"))
+        solver = RankingAlternation(problem, "local", 900.0, 5e4, shrink=Shrinkage("truncated"))
         state = RankingState.zero(problem)
         for _ in range(5):
             state = solver.step(state)

@@ -49,7 +49,9 @@ class Observed:
         if sp.issparse(Y):
             matrix, stored = as_csr(Y, np.float64, name)
             if stored > matrix.nnz:
-                raise ValueError(f"{name} stores {stored - matrix.nnz} entries twice: an entry has one value, keep one.")
+                raise ValueError(
+                    f"{name} stores {stored - matrix.nnz} entries twice: an entry has one value, keep one."
+                )
             if np.isnan(matrix.data).any():
                 raise ValueError(f"a sparse {name} must not store NaN: leave unknown entries out.")
             pattern = matrix if mask is None else _checked_mask(mask, matrix.shape, name)
@@ -60,7 +62,7 @@ class Observed:
             if mask is not None:
                 within = _checked_mask(mask, dense.shape, name).toarray() != 0
                 if (within & ~known).any():
-                    raise ValueError(f"{name} is NaN at an entry that the mask calls observed: let the mask be False there.")
+                    raise ValueError(f"{name} is NaN where the mask calls it observed: let the mask be False there.")
                 known = within
             pattern = sp.csr_array(known)
             values = dense[known]

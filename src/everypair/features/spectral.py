@@ -2,8 +2,9 @@
 
     S = U Σ Vᵀ,   A = U_r Σ_r^power = S V_r Σ_r^(power − 1),   r the fewest with σ_1 + … + σ_r ≥ share · Σ σ
 
-The rows of A describe the entities whose rows S has. With power ½ their inner products are the similarities, AAᵀ ≈ S, so
-that what many entities share weighs more; with power 0 the columns are orthonormal and every direction weighs the same.
+The rows of A describe the entities whose rows S has. With power ½ their inner products are the similarities, AAᵀ ≈ S,
+so that what many entities share weighs more; with power 0 the columns are orthonormal and every direction weighs the
+same.
 A new entity with similarities s (a row against the same columns) gets s V_r Σ_r^(power − 1).
 """
 
@@ -32,8 +33,8 @@ class SpectralFeatures(TransformerMixin, BaseEstimator):
     power : of the singular values by which the features are scaled.
     symmetrize : replace S by (S + Sᵀ)/2 first; needs a square matrix.
 
-    Attributes: ``singular_values_`` (those kept), ``components_`` (V_rΣ_r^(power − 1), columns of S × r). S is made dense: one
-    SVD of its size.
+    Attributes: ``singular_values_`` (those kept), ``components_`` (V_rΣ_r^(power − 1), columns of S × r). S is made
+    dense: one SVD of its size.
 
     >>> S = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 0.1]])
     >>> features = SpectralFeatures(share=0.9).fit(S)

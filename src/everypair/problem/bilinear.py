@@ -1,8 +1,8 @@
 """What side information says about a matrix: X = A N Cᵀ, with A (n × a), C (m × c) and weights N (a × c).
 
-A side without features has the identity: X = N Cᵀ with N n × c, or X = A N with N a × m. With ``centred`` the columns of
-X are compared, not their values: X = A N CᵀΠ with Π = I − 11ᵀ/m, that is C less its mean row. X is never formed; it is
-the product of two thin factors.
+A side without features has the identity: X = N Cᵀ with N n × c, or X = A N with N a × m. With ``centred`` the columns
+of X are compared, not their values: X = A N CᵀΠ with Π = I − 11ᵀ/m, that is C less its mean row. X is never formed; it
+is the product of two thin factors.
 """
 
 from __future__ import annotations

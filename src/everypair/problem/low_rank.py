@@ -6,7 +6,6 @@ A product of E with a block of b vectors costs O(|Ω|b + (n + m)kb), k the colum
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,8 +125,6 @@ def entries_of(pattern: Observed, left: Array, right: Array, n_threads: int = 1)
 
     run_chunks(work, pattern.chunks, n_threads)
     return out
-
-
 
 
 def largest_singular_value(E: SparsePlusLowRank, steps: int = 30) -> float:

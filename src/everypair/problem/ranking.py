@@ -61,24 +61,25 @@ class RankingProblem:
         """AᵀTC: the part of the gradient that never changes."""
         return self.side.project_sparse(self.observed, self.observed.values, self.n_threads)
 
-    def factors(self, weights: Array | None) -> tuple[Array, Array]:
-        """X in factors; none where there is no side information."""
-        if weights is None:
-            return np.zeros((self.shape[0], 0)), np.zeros((self.shape[1], 0))
-        return self.side.factors(weights)
-
-    def combine(self, share: float, weights: Array | None, of_side: float, low_rank: LowRank | None = None,
-                of_low_rank: float = 0.0) -> SparsePlusLowRank:  # fmt: skip
+    def combine(
+        self,
+        share: float,
+        of_side: float = 0.0,
+        weights: Array | None = None,
+        of_low_rank: float = 0.0,
+        low_rank: LowRank | None = None,
+    ) -> SparsePlusLowRank:
         """share·T + of_side·X + of_low_rank·M as "sparse + low rank"."""
-        P, Q = self.factors(weights)
-        left = [-share * self.row_means[:, None], of_side * P]
-        right = [np.ones((self.columns, 1)), Q]
+        left, right = [-share * self.row_means[:, None]], [np.ones((self.columns, 1))]
+        if weights is not None:
+            P, Q = self.side.factors(weights)
+            left.append(of_side * P)
+            right.append(Q)
         if low_rank is not None:
             left.append(of_low_rank * low_rank.scaled)
             right.append(low_rank.right)
-        return SparsePlusLowRank(
-            self.observed, share * self.observed.values, np.hstack(left), np.hstack(right), self.n_threads
-        )
+        values = share * self.observed.values
+        return SparsePlusLowRank(self.observed, values, np.hstack(left), np.hstack(right), self.n_threads)
 
     def with_target(self, low_rank: LowRank) -> float:
         """⟨M, T⟩, for an M whose rows sum to zero."""
@@ -87,7 +88,7 @@ class RankingProblem:
 
     def with_side(self, low_rank: LowRank, weights: Array) -> float:
         """⟨M, X⟩."""
-        P, Q = self.factors(weights)
+        P, Q = self.side.factors(weights)
         return float(np.sum((P.T @ low_rank.scaled) * (Q.T @ low_rank.right)))
 
     def side_square(self, weights: Array) -> float:
@@ -104,5 +105,5 @@ class RankingProblem:
 
     def strongest(self) -> tuple[float, float]:
         """The λ1 and λ2 from which on M and N are zero (each while the other is)."""
-        nuclear = np.sqrt(self.columns) * largest_singular_value(self.combine(1.0, None, 0.0))
+        nuclear = np.sqrt(self.columns) * largest_singular_value(self.combine(1.0))
         return float(nuclear), 0.0 if self.side.absent else float(self.columns * np.abs(self.projected).max())

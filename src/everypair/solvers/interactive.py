@@ -54,7 +54,13 @@ class InteractiveState:
     def fresh(self) -> InteractiveState:
         """The same place as a start."""
         return InteractiveState(
-            self.low_rank, self.weights, self.filled, self.explained, self.multiplier, self.side_multiplier, self.penalty
+            self.low_rank,
+            self.weights,
+            self.filled,
+            self.explained,
+            self.multiplier,
+            self.side_multiplier,
+            self.penalty,
         )
 
 

@@ -2,8 +2,8 @@
 
     min λ‖Z‖_* + ½‖P_Ω(A Z Cᵀ − Y)‖²:      Z ← D_{λ/L}(Z − AᵀP_Ω(A Z Cᵀ − Y)C / L),   L = ‖AᵀA‖₂‖CᵀC‖₂
 
-with Nesterov's momentum, restarted where F would rise. With orthonormal features ‖Z‖_* is that of A Z Cᵀ. A step costs one
-decomposition of the a × c matrix and O(|Ω| min(a, c)).
+with Nesterov's momentum, restarted where F would rise. With orthonormal features ‖Z‖_* is that of A Z Cᵀ. A step costs
+one decomposition of the a × c matrix and O(|Ω| min(a, c)).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from everypair.parallel import single_threaded_blas
 from everypair.problem.masked import MaskedProblem
-from everypair.solvers.momentum import next_momentum
+from everypair.solvers.momentum import next_momentum, rises
 from everypair.solvers.proximal import shrink_exact
 
 Array = NDArray[np.float64]
@@ -47,7 +47,7 @@ class AcceleratedWeights:
         """One step; a plain one where momentum would raise F."""
         with single_threaded_blas():
             moved = self._step(state, True)
-            if state.objective is not None and moved.objective is not None and moved.objective > state.objective:
+            if rises(state.objective, moved.objective):
                 moved = self._step(state, False)
             return moved
 

@@ -14,3 +14,12 @@ def next_momentum(theta: float) -> tuple[float, float]:
     """
     following = (1 + sqrt(1 + 4 * theta * theta)) / 2
     return following, (theta - 1) / following
+
+
+def rises(before: float | None, after: float | None) -> bool:
+    """Whether a step with momentum raised F, so that a plain one should be taken instead.
+
+    >>> rises(None, 1.0), rises(1.0, 0.5), rises(1.0, 1.5)
+    (False, False, True)
+    """
+    return before is not None and after is not None and after > before

@@ -6,7 +6,8 @@ the next cycle. Three things keep it cheap within an iteration: the block starts
 width is their number and a few more, and it grows while the smallest triplet found is still above t.
 
 A cycle costs O(6|Ω|b + 6(n + m)kb + 9(n + m)b²) for block width b and k columns of the low-rank part; memory is about
-6(n + m)b numbers. A cycle ends the search when ‖E v − σ u‖ ≤ tol σ₁ for every triplet above t and one more.
+6(n + m)b numbers. A cycle ends the search when ‖E v − σ u‖ ≤ tol σ₁ for every triplet above t, and σ + ‖E v − σ u‖ ≤ t
+for the next one.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ METHODS = ("auto", "exact", "truncated")
 EXACT_SIDE = 500  # shorter side up to which "auto" is exact
 EXTRA = 8  # triplets beyond those predicted
 KRYLOV = 3  # blocks of a cycle
-CYCLES = 60
-DENSE_ENTRIES = 2**25  # up to which a matrix whose triplets are nearly all above t is decomposed as a whole
+CYCLES = 40
+FRUITLESS = 8  # cycles after which a matrix without a gap at t is decomposed as a whole,
+DENSE_ENTRIES = 2**25  # if it has no more entries than this; likewise where nearly all triplets are above t
 TOLERANCE = 1e-6
 
 
@@ -58,35 +60,53 @@ class Shrinkage:
 def shrink_truncated(E: SparsePlusLowRank, threshold: float, guess: LowRank, tol: float = TOLERANCE) -> LowRank:
     """D_t(E) from the leading triplets alone."""
     shorter = min(E.shape)
+    small = E.shape[0] * E.shape[1] <= DENSE_ENTRIES
     random = np.random.default_rng(0)  # padding of the block: any directions do, the same ones every time
-    block = guess.right
     width = min(shorter, guess.rank + EXTRA)
-    for _ in range(CYCLES):
-        if KRYLOV * width > shorter and E.shape[0] * E.shape[1] <= DENSE_ENTRIES:
+    image = E.product(_padded(guess.right, width, random))
+    for cycle in range(CYCLES):
+        if small and (KRYLOV * width > shorter or cycle == FRUITLESS):
             return shrink_exact(E.dense(), threshold)
-        block = np.hstack([block, random.standard_normal((E.shape[1], width))])[:, :width]
-        image = E.product(block)
-        left, values, block = _best_in_span(E, image, width)
+        blocks = 1 if cycle == 0 and guess.rank else KRYLOV  # a good guess may need no more than a look
+        left, values, right = _best_in_span(E, image, blocks)
         wanted = int(np.count_nonzero(values > threshold))
-        looked_at = min(wanted + 1, len(values), width)
-        left, block = left[:, :width], np.ascontiguousarray(block[:, :width])
-        if wanted + EXTRA // 2 <= width or width == shorter:
-            gap = E.product(block[:, :looked_at]) - left[:, :looked_at] * values[:looked_at]
-            if np.linalg.norm(gap, axis=0).max(initial=0.0) <= tol * values[0]:
-                break
-        else:
+        if wanted + EXTRA // 2 > width < shorter:
             width = min(shorter, max(wanted + EXTRA, 2 * width))
-    wanted = min(wanted, left.shape[1])
+        right = _padded(right, width, random)
+        image = E.product(right)
+        found = min(width, len(values))
+        gaps = np.linalg.norm(image[:, :found] - left[:, :found] * values[:found], axis=0)
+        if _settled(values[:found], gaps, wanted, threshold, tol):
+            break
+    wanted = min(wanted, width)
     return LowRank(
-        np.ascontiguousarray(left[:, :wanted]), values[:wanted] - threshold, np.ascontiguousarray(block[:, :wanted])
+        np.ascontiguousarray(left[:, :wanted]), values[:wanted] - threshold, np.ascontiguousarray(right[:, :wanted])
     )
 
 
-def _best_in_span(E: SparsePlusLowRank, image: Array, width: int) -> tuple[Array, Array, Array]:
+def _settled(values: Array, gaps: Array, wanted: int, threshold: float, tol: float) -> bool:
+    """Whether the triplets above t are found and the next one is seen to be below."""
+    if wanted > len(values) or (gaps[:wanted] > tol * values[0]).any():
+        return False
+    if wanted == len(values):
+        return True
+    return bool(values[wanted] + gaps[wanted] <= threshold or gaps[wanted] <= tol * values[0])
+
+
+def _padded(block: Array, width: int, random: np.random.Generator) -> Array:
+    """``width`` columns: the block's first ones, and random ones where it has too few."""
+    missing = width - block.shape[1]
+    if missing <= 0:
+        return np.ascontiguousarray(block[:, :width])
+    return np.hstack([block, random.standard_normal((len(block), missing)) / np.sqrt(len(block))])
+
+
+def _best_in_span(E: SparsePlusLowRank, image: Array, blocks: int) -> tuple[Array, Array, Array]:
     """Singular triplets of E restricted to left vectors in the Krylov span of ``image``, greatest first."""
+    width = image.shape[1]
     basis = _orthonormal(image)
     adjoint = E.adjoint(basis)
-    while basis.shape[1] + width <= min(E.shape[0], KRYLOV * width):
+    while basis.shape[1] + width <= min(E.shape[0], blocks * width):
         further = _orthonormal(np.hstack([basis, E.product(adjoint[:, -width:])]))[:, basis.shape[1] :]
         basis = np.hstack([basis, further])
         adjoint = np.hstack([adjoint, E.adjoint(further)])

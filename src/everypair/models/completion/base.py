@@ -203,9 +203,9 @@ class CompletionModel(Stateful):
     ) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` columns with the greatest values in each row, and the values, both (rows, n).
 
-        ``rows``: positions (all by default), or describe new rows by their ``features``. ``exclude_seen`` hides observed
-        entries; ``allow`` and ``block`` are those of :func:`everypair.retrieve.top_k`. Equal values rank by ascending
-        column; where fewer than ``n`` columns remain the rest is −1 with −inf.
+        ``rows``: positions (all by default), or describe new rows by their ``features``. ``exclude_seen`` hides
+        observed entries; ``allow`` and ``block`` are those of :func:`everypair.retrieve.top_k`. Equal values rank by
+        ascending column; where fewer than ``n`` columns remain the rest is −1 with −inf.
         """
         check_is_fitted(self)
         state, seen = self.state_, None
@@ -292,7 +292,9 @@ class CompletionModel(Stateful):
         if kind is None:
             return completed
         scores = entries_of(data.observed, *completed.score_factors(EVERY, EVERY), resolve_threads(self.n_threads))
-        return replace(completed, correction=Correction.learn(kind, data.observed, scores, completed.compared == "rows"))
+        return replace(
+            completed, correction=Correction.learn(kind, data.observed, scores, completed.compared == "rows")
+        )
 
     def _compared(self) -> str | None:
         return self.compared
@@ -352,5 +354,3 @@ def _positions(values: ArrayLike, size: int, kind: str) -> NDArray[np.int64]:
         bad = array[(array < 0) | (array >= size)][0]
         raise ValueError(f"{kind} {bad} is unknown: the model was fitted on {size} {kind} (0 to {size - 1}).")
     return array.astype(np.int64)
-
-

@@ -28,7 +28,7 @@ PRIOR = 5.0
 @part
 @dataclass(frozen=True)
 class Correction:
-    """Offsets and scales of every row (``by_column``: of every column), typical ones for new entities, and the range."""
+    """Offsets and scales of every row (``by_column``: column), typical ones for new entities, and the range."""
 
     by_column: bool
     offset: Array
@@ -45,15 +45,16 @@ class Correction:
             observed, scores = observed.transposed, observed.transpose_values(scores)
         rows, y, n = observed.rows, observed.values, observed.shape[0]
         counts = np.diff(observed.indptr)
-        typical, scale = 1.0, np.ones(n)
+        typical = 1.0
+        scale = np.ones(n)
         if kind == "offset-scale":
             around, spread = (v - _means(rows, v, counts)[rows] for v in (scores, y))
             square, together = float(around @ around), float(around @ spread)
             typical = max(together / square, 0.0) if square > 0 else 0.0
             unit = PRIOR * square / max(1, observed.nnz)
             own = np.bincount(rows, around**2, minlength=n) + unit
-            scale = np.bincount(rows, around * spread, minlength=n) + unit * typical
-            scale = np.maximum(np.divide(scale, own, out=np.zeros(n), where=own > 0), 0.0)
+            slope = np.bincount(rows, around * spread, minlength=n) + unit * typical
+            scale = np.maximum(np.divide(slope, own, out=np.zeros(n), where=own > 0), 0.0)
         rest = y - scale[rows] * scores
         middle = float(rest.mean())
         offset = (np.bincount(rows, rest, minlength=n) + PRIOR * middle) / (counts + PRIOR)

@@ -73,7 +73,9 @@ class FNNM(MaskedModel):
         low_rank = 1.0 if self.low_rank_step is None else self.low_rank_step
         feature = longest if self.feature_step is None else self.feature_step
         hint = " for these features (scale them, or take orthonormal=True)"
-        return checked_step("low_rank_step", low_rank, 2.0, ""), checked_step("feature_step", feature, 2 * longest, hint)
+        return checked_step("low_rank_step", low_rank, 2.0, ""), checked_step(
+            "feature_step", feature, 2 * longest, hint
+        )
 
     def _start(self, problem: MaskedProblem) -> MaskedState:
         return MaskedState.zero(problem)

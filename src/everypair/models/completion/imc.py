@@ -16,12 +16,12 @@ from everypair.solvers.inductive import Inductive, InductiveState
 class IMC(MaskedModel):
     """Weights of features of a given rank at observed entries: ½ Σ_Ω (a_iᵀ W Hᵀ c_j − y)² + ½ λ (‖W‖² + ‖H‖²).
 
-    The ridge is λ times the nuclear norm of W Hᵀ at its best split, so with enough ``rank`` it is :class:`Maxide` on raw
-    features, not convex but cheap. ``side_weights_`` is W Hᵀ.
+    The ridge is λ times the nuclear norm of W Hᵀ at its best split, so with enough ``rank`` it is :class:`Maxide`, not
+    convex but cheap. ``side_weights_`` is W Hᵀ.
 
     Parameters
     ----------
-    rank : k, at most the smaller number of features.
+    rank : k; the smaller number of features where that is less.
     reg : λ, or ``"auto"``: chosen at held-out observed entries by a path with warm starts.
     orthonormal, max_iter, tol, patience, time_limit, n_threads, verbose : as in :class:`MLRM`.
 

@@ -19,7 +19,8 @@ class MaskedModel(CompletionModel):
     def _checked(self, data: Data) -> None:
         if self.needs_features and data.left is None and data.right is None:
             raise ValueError(
-                f"{type(self).__name__} completes by features: give left_features, right_features or both; FPCA needs none."
+                f"{type(self).__name__} completes by features: give left_features, right_features or both "
+                "(FPCA needs none)."
             )
 
     def _prepare(self, data: Data) -> MaskedProblem:

@@ -37,21 +37,21 @@ class MLRM(CompletionModel):
 
     Parameters
     ----------
-    nuclear_reg, l1_reg : λ1 and λ2 in the paper's units, or ``"auto"``: chosen at a held-out fifth of the observed entries
-        by a path with warm starts (``path_``), then fitted on all of them.
+    nuclear_reg, l1_reg : λ1 and λ2 in the paper's units, or ``"auto"``: chosen at a held-out fifth of the observed
+        entries by a path with warm starts (``path_``), then fitted on all of them.
     noise_reg : λ3 of ``variant="noise"``, 1 by default.
     variant : ``"local"``: Ŷ = M + A N Cᵀ (Algorithm 1); without features N is absent. ``"global"``: Ŷ = M, which A N Cᵀ
         approximates (15). ``"transductive"``: no features, one shrinkage (12). ``"noise"``: a part Z of Y₀ is noise
         (Algorithm 3); the same minimiser as ``"local"`` with λ1 and λ2 times (1 + λ3)/λ3.
     accelerate : momentum; the optimum is the same, the iterates are those of the paper without it.
-    coding : what observed entries become in Y₀. ``"centred"``: values less the mean of their row's observed ones, so that
-        unobserved means average. ``None``: as they are, the paper's. For data of two values also ``"01"``: the smaller
-        one is 0, which the loss cannot tell from unobserved, and ``"±1"``: it is −1.
-    correct : ``"offset"`` or ``"offset-scale"`` learns an offset (and a scale) of every row at observed entries and keeps
-        within their range; ``None`` leaves scores. ``"auto"``: ``None`` for two values, else ``"offset-scale"``.
+    coding : what observed entries become in Y₀. ``"centred"``: values less the mean of their row's observed ones, so
+        that unobserved means average. ``None``: as they are, the paper's. For data of two values also ``"01"``: the
+        smaller one is 0, which the loss cannot tell from unobserved, and ``"±1"``: it is −1.
+    correct : ``"offset"`` or ``"offset-scale"`` learns an offset (and a scale) of every row at observed entries and
+        keeps within their range; ``None`` leaves scores. ``"auto"``: ``None`` for two values, else ``"offset-scale"``.
     pairs : ``"columns"`` compares the columns of a row, ``"rows"`` the rows of a column.
-    orthonormal : make the columns of each side's features orthonormal by QR, which takes fewer iterations but gives every
-        direction the same weight; features that add nothing are left out.
+    orthonormal : make the columns of each side's features orthonormal by QR, which takes fewer iterations but gives
+        every direction the same weight; features that add nothing are left out.
     svd : ``"exact"``, ``"truncated"`` or ``"auto"`` by size (truncated where both sides exceed 500).
     max_iter, tol, patience, time_limit : when to stop, see :class:`~everypair.solvers.loop.StopRules`.
     n_threads, verbose : threads (``None``: all cores; the result does not depend on it), a progress bar.
@@ -128,8 +128,8 @@ class MLRM(CompletionModel):
         scores_only = self.correct is None and data.observed.levels is None
         if scores_only and "auto" in (self.nuclear_reg, self.l1_reg):
             raise ValueError(
-                'scores without a level cannot be judged against values: give nuclear_reg and l1_reg, or correct="offset" '
-                "(which ranks the same)."
+                "scores without a level cannot be judged against values: give nuclear_reg and l1_reg, or "
+                'correct="offset" (which ranks the same).'
             )
 
     def _prepare(self, data: Data) -> _Oriented:

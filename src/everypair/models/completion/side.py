@@ -1,4 +1,4 @@
-"""Side information of one side as a completion model uses it: A, and how the features of new entities become rows of it."""
+"""Side information of one side as a completion model uses it: A, and how features of new entities become rows of A."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 @part
 @dataclass(frozen=True)
 class Side:
-    """A (one row per entity, dense), the reader of raw features, and the map from those to columns of A if they differ."""
+    """A (one row per entity, dense), the reader of raw features, and the map from those to A's columns, if any."""
 
     matrix: Array
     reader: FeatureMap

@@ -49,8 +49,10 @@ class Completed:
         """(n, m)."""
         return len(self.left_vectors), len(self.right_vectors)
 
-    def score_factors(self, rows: Any, columns: Any, new_left: Any = None, new_right: Any = None) -> tuple[Array, Array]:
-        """P, Q whose product holds the scores of ``rows`` × ``columns`` (positions; ``None`` with rows of A or C given)."""
+    def score_factors(
+        self, rows: Any, columns: Any, new_left: Any = None, new_right: Any = None
+    ) -> tuple[Array, Array]:
+        """P, Q whose product holds the scores of ``rows`` × ``columns``; new entities are rows of A or C instead."""
         left, right = [], []
         new = new_left is not None or new_right is not None
         if not new:
@@ -66,9 +68,7 @@ class Completed:
         P, Q = self.score_factors(rows, columns, new_left, new_right)
         if self.correction is None:
             return P, Q
-        return self.correction.factors(
-            P, Q, rows if new_left is None else None, columns if new_right is None else None
-        )
+        return self.correction.factors(P, Q, rows if new_left is None else None, columns if new_right is None else None)
 
     def clip(self, values: Array) -> Array:
         """Values within the observed range where scores were corrected to values."""
