@@ -2,8 +2,9 @@
 
     min μ‖X‖_* + ½‖P_Ω(X − Y)‖²:      X ← D_{τμ}(X − τ P_Ω(X − Y)),   0 < τ < 2
 
-from a large μ down to the wanted one, μ ← max(η μ, μ̄) whenever X moves by less than tol, relative to its norm. Its
-approximate SVD is the truncated shrinkage, warm-started from the last X. With τ = 1 it is soft-impute.
+from a large μ down to the wanted one: μ ← max(η μ, μ̄) whenever X moves by less than 1 % of its norm, and at μ̄ until it
+moves by less than tol. Its approximate SVD is the truncated shrinkage, warm-started from the last X. With τ = 1 it is
+soft-impute.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from everypair.problem.masked import MaskedProblem
 from everypair.solvers.shrinkage import Shrinkage
 
 Array = NDArray[np.float64]
+ON_THE_WAY = 1e-2  # relative move that ends the stay at a μ which is not the last
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,9 @@ class FixedPoint:
             moved = self.shrink(problem.moved(X, self.length, residual), mu * self.length, X)
             residual = problem.residual(moved, None)
         value = mu * moved.nuclear_norm + 0.5 * float(residual @ residual)
-        arrived = distance(moved, X) <= self.tol * max(1.0, sqrt(X.square))
-        solved = arrived and mu == self.nuclear_reg
+        last = mu == self.nuclear_reg
+        arrived = distance(moved, X) <= (self.tol if last else max(self.tol, ON_THE_WAY)) * sqrt(moved.square)
+        solved = arrived and last
         following = max(self.factor * mu, self.nuclear_reg) if arrived else mu
         return FixedPointState(moved, following, value, solved, residual)
 

@@ -29,7 +29,7 @@ KRYLOV = 3  # blocks of a cycle
 CYCLES = 40
 FRUITLESS = 8  # cycles after which a matrix without a gap at t is decomposed as a whole,
 DENSE_ENTRIES = 2**25  # if it has no more entries than this; likewise where nearly all triplets are above t
-TOLERANCE = 1e-6
+TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def search(
         state = point.start
         for share in SHARES[last]:
             shares = {**dict(zip(others, outer)), last: share}
-            values = {name: share * strongest[name] for name, share in shares.items()}
+            values = {**usual, **{name: share * strongest[name] for name, share in shares.items()}}
             outcome = run(point.solver({**fixed, **values}), state, inner)
             if outcome.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
@@ -76,9 +76,9 @@ def search(
             state = outcome.state.fresh()
             seconds += outcome.history[-1]["seconds"] if outcome.history else 0.0
             if rules.time_limit is not None and seconds > rules.time_limit / 2:
-                return {**usual, **best[1]}, tried, best[2]
+                return best[1], tried, best[2]
             inner = replace(inner, time_limit=None if rules.time_limit is None else rules.time_limit / 2 - seconds)
-    return {**usual, **best[1]}, tried, best[2]
+    return best[1], tried, best[2]
 
 
 def _split(observed: Observed) -> tuple[Observed, Observed] | None:

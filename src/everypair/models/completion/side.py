@@ -56,4 +56,5 @@ def _names(features: Any, reader: FeatureMap) -> list[str]:
 
 
 def _dense(matrix: Any) -> Array:
-    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, np.float64)
+    """A copy: later changes of the caller's features are not the model's."""
+    return np.array(matrix.toarray() if sp.issparse(matrix) else matrix, np.float64)
