@@ -74,7 +74,7 @@ class FeatureNuclear:
                 slope = problem.slope(residual)
                 N = soft_threshold(N - self.feature_step * slope, self.l1_reg * self.feature_step)
                 residual = problem.residual(M, N)
-        return MaskedState(M, N, self.value(M, N, residual), residual)
+            return MaskedState(M, N, self.value(M, N, residual), residual)
 
     def value(self, low_rank: LowRank, weights: Array | None, residual: Array) -> float:
         """F."""

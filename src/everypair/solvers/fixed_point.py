@@ -62,9 +62,9 @@ class FixedPoint:
             residual = state.residual if state.residual is not None else problem.residual(X, None)
             moved = self.shrink(problem.moved(X, self.length, residual), mu * self.length, X)
             residual = problem.residual(moved, None)
-        value = mu * moved.nuclear_norm + 0.5 * float(residual @ residual)
-        last = mu == self.nuclear_reg
-        arrived = distance(moved, X) <= (self.tol if last else max(self.tol, ON_THE_WAY)) * sqrt(moved.square)
+            value = mu * moved.nuclear_norm + 0.5 * float(residual @ residual)
+            last = mu == self.nuclear_reg
+            arrived = distance(moved, X) <= (self.tol if last else max(self.tol, ON_THE_WAY)) * sqrt(moved.square)
         solved = arrived and last
         following = max(self.factor * mu, self.nuclear_reg) if arrived else mu
         return FixedPointState(moved, following, value, solved, residual)

@@ -71,7 +71,7 @@ class Inductive:
             H = improved(observed.transposed, side.features, state.right, _times(side.left, W), self.reg, threads)
             W, H = balanced(W, H)
             residual = entries_of(observed, _times(side.left, W), _times(side.features, H), threads) - observed.values
-        value = 0.5 * float(residual @ residual) + 0.5 * self.reg * float(np.sum(W * W) + np.sum(H * H))
+            value = 0.5 * float(residual @ residual) + 0.5 * self.reg * float(np.sum(W * W) + np.sum(H * H))
         return InductiveState(W, H, value)
 
 
