@@ -78,7 +78,7 @@ def test_orthonormal_columns_span_the_same_and_dependent_ones_are_left_out(shape
     assert Q.shape[1] == len(kept) == rank
     np.testing.assert_allclose(Q.T @ Q, np.eye(rank), atol=1e-10)
     np.testing.assert_allclose(Q @ Q.T @ X, X, atol=1e-9)
-    assert not set(range(shape[1])) - set(kept.tolist()) == set()
+    assert len(kept) < shape[1]
     unused = np.setdiff1d(np.arange(shape[1]), kept)
     assert not T[unused].any()
 

@@ -5,7 +5,7 @@ import pytest
 
 from everypair.data.observed import Observed
 from everypair.problem.bilinear import Bilinear
-from everypair.problem.low_rank import LowRank
+from everypair.problem.low_rank import DENSE_SHARE, LowRank, entries_of, sparse_adjoint, sparse_product
 from everypair.problem.masked import MaskedProblem
 
 N, M = 9, 7
@@ -32,8 +32,7 @@ def test_products_and_adjoints(sides, centred, wide):
     side, A, C, weights = case(sides, centred, wide)
     X = A @ weights @ C.T
     np.testing.assert_allclose(side.dense(weights), X, atol=1e-12)
-    P, Q = side.factors(weights)
-    assert P.shape[1] <= max(side.weights_shape)
+    assert side.factors(weights)[0].shape[1] == min(side.weights_shape) or sides != "both"
     np.testing.assert_allclose(side.entries(OBSERVED, weights), X[OBSERVED.rows, OBSERVED.indices], atol=1e-12)
     left, right = RANDOM.standard_normal((N, 2)), RANDOM.standard_normal((M, 2))
     np.testing.assert_allclose(side.project(left, right), A.T @ left @ right.T @ C, atol=1e-11)
@@ -42,6 +41,20 @@ def test_products_and_adjoints(sides, centred, wide):
     np.testing.assert_allclose(side.project_sparse(OBSERVED, OBSERVED.values), A.T @ dense @ C, atol=1e-11)
     np.testing.assert_allclose(side.curve(weights), A.T @ X @ C, atol=1e-10)
     assert side.curvature == pytest.approx(np.linalg.norm(A, 2) ** 2 * np.linalg.norm(C, 2) ** 2)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.5])
+def test_few_and_many_entries_give_the_same(share):
+    random = np.random.default_rng(0)
+    dense = random.standard_normal((300, 90))
+    observed = Observed.from_matrix(dense, random.random(dense.shape) < share)
+    P, Q = random.standard_normal((300, 4)), random.standard_normal((90, 4))
+    assert (observed.nnz * DENSE_SHARE >= dense.size) == (share == 0.5)
+    for threads in (1, 2):
+        np.testing.assert_allclose(entries_of(observed, P, Q, threads), (P @ Q.T)[observed.rows, observed.indices])
+        zero_filled = observed.to_dense()
+        np.testing.assert_allclose(sparse_product(observed, observed.values, Q, threads), zero_filled @ Q, atol=1e-11)
+        np.testing.assert_allclose(sparse_adjoint(observed, observed.values, P, threads), zero_filled.T @ P, atol=1e-11)
 
 
 def test_the_masked_residual_and_slope():

@@ -5,6 +5,7 @@ A product of E with a block of b vectors costs O(|Ω|b + (n + m)kb), k the colum
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +13,13 @@ from numpy.typing import NDArray
 
 from everypair.data.observed import Observed
 from everypair.kernels.stored_pairs import pair_scores, sparse_dense
-from everypair.parallel import Chunk, blocked_product, run_chunks
+from everypair.parallel import Chunk, blocked_product, even_chunks, run_chunks
 
 Array = NDArray[np.float64]
+Work = Callable[[Chunk, int], None]
 BLOCK_ROWS = 1024
+DENSE_SHARE = 16  # where at least one of so many entries is observed, dense products are faster,
+TILE_ROWS = 64  # of so many rows at a time
 
 
 @dataclass(frozen=True)
@@ -99,14 +103,20 @@ class SparsePlusLowRank:
 
 
 def sparse_product(pattern: Observed, values: Array, block: Array, n_threads: int = 1) -> Array:
-    """S · block for S with ``values`` (row-major) at the entries of ``pattern``."""
+    """S · block for S with ``values`` (row-major) at the entries of ``pattern``: O(|Ω|b)."""
     block = np.ascontiguousarray(block)
     out = np.empty((pattern.shape[0], block.shape[1]))
 
     def work(chunk: Chunk, worker: int) -> None:
         sparse_dense(*chunk, pattern.indptr, pattern.indices, values, block, out)
 
-    run_chunks(work, pattern.chunks, n_threads)
+    def dense_work(chunk: Chunk, worker: int) -> None:
+        rows, here = _entries(pattern, chunk)
+        tile = np.zeros((chunk[1] - chunk[0], pattern.shape[1]))
+        tile[rows, pattern.indices[here]] = values[here]
+        np.matmul(tile, block, out=out[slice(*chunk)])
+
+    _run(pattern, work, dense_work, n_threads)
     return out
 
 
@@ -123,8 +133,26 @@ def entries_of(pattern: Observed, left: Array, right: Array, n_threads: int = 1)
     def work(chunk: Chunk, worker: int) -> None:
         pair_scores(*chunk, pattern.indptr, pattern.indices, left, right, out)
 
-    run_chunks(work, pattern.chunks, n_threads)
+    def dense_work(chunk: Chunk, worker: int) -> None:
+        rows, here = _entries(pattern, chunk)
+        out[here] = (left[slice(*chunk)] @ right.T)[rows, pattern.indices[here]]
+
+    _run(pattern, work, dense_work, n_threads)
     return out
+
+
+def _run(pattern: Observed, work: Work, dense_work: Work, n_threads: int) -> None:
+    """Where much is observed, dense products of a few rows at a time are faster than visiting the entries."""
+    if pattern.nnz * DENSE_SHARE >= pattern.shape[0] * pattern.shape[1]:
+        run_chunks(dense_work, even_chunks(pattern.shape[0], TILE_ROWS), n_threads)
+    else:
+        run_chunks(work, pattern.chunks, n_threads)
+
+
+def _entries(pattern: Observed, chunk: Chunk) -> tuple[Array, slice]:
+    """The row within the chunk of each of its entries, and where they are stored."""
+    here = slice(pattern.indptr[chunk[0]], pattern.indptr[chunk[1]])
+    return pattern.rows[here] - chunk[0], here
 
 
 def largest_singular_value(E: SparsePlusLowRank, steps: int = 30) -> float:

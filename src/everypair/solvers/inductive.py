@@ -2,8 +2,9 @@
 
     min ½ Σ_Ω (a_iᵀ W Hᵀ c_j − y_ij)² + ½ λ (‖W‖² + ‖H‖²),      W a × k,  H c × k
 
-Each of W and H is a ridge regression while the other is fixed, improved by conjugate gradients from where it stands; then
-the two share the singular values of W Hᵀ evenly. No step raises F. A product with the Hessian costs O(|Ω|k + nak).
+Each of W and H is a ridge regression while the other is fixed, improved by conjugate gradients from where it stands;
+then the two share the singular values of W Hᵀ evenly. No step raises F. A product with the Hessian costs
+O(|Ω|k + nak).
 """
 
 from __future__ import annotations

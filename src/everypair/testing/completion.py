@@ -1,4 +1,4 @@
-"""The tests every completion model passes, for subclasses to run: a planted answer, all forms of input, same bits, parts.
+"""The tests every completion model passes, for subclasses to run: a planted answer, forms of input, same bits, parts.
 
 Nothing here imports pytest: a subclass whose name begins with ``Test`` in a test file is collected by it.
 """
@@ -123,7 +123,7 @@ class CompletionContract:
         assert np.isfinite(columns).all()
         by_column = getattr(model, "pairs", "columns") == "rows"  # then known columns have a level of their own
         np.testing.assert_allclose(columns[:3] if by_column else rows[:, :4], both, rtol=1e-8, atol=1e-8)
-        best, values = model.recommend(features=case.left[:3], n=2)
+        _, values = model.recommend(features=case.left[:3], n=2)
         np.testing.assert_allclose(values, np.sort(rows, axis=1)[:, ::-1][:, :2], rtol=1e-8, atol=1e-8)
         if self.new_entities and self.worst_error is not None:
             assert np.linalg.norm(both - case.truth[:3, :4]) < 3 * self.worst_error * np.linalg.norm(case.truth[:3, :4])
@@ -179,7 +179,7 @@ class CompletionContract:
         left, right = case.left.copy(), case.right.copy()
         features = {"left_features": left, "right_features": right} if self.takes_features else {}
         model = self.make_model().fit(Y, **features)
-        assert (Y != before).nnz == 0
+        assert not (before != Y).nnz
         assert np.array_equal(left, case.left)
         completed, seen = model.complete(), model.recommend(n=5)[0]
         Y.data[:] = 0
@@ -236,9 +236,12 @@ class CompletionContract:
         assert {"iteration", "objective", "seconds", "mae", "rmse", "r2"} <= set(model.history_[-1])
         assert str(model.status_).endswith(".")
         calls: list[int] = []
-        self.make_model().fit(
-            case.truth, shown, **self.features(case), callbacks=[lambda sweep: calls.append(sweep.iteration) or True]
-        )
+
+        def enough(sweep: Any) -> bool:
+            calls.append(sweep.iteration)
+            return True
+
+        self.make_model().fit(case.truth, shown, **self.features(case), callbacks=[enough])
         assert calls == [1]
         assert self.make_model(time_limit=1e-9).fit(case.truth, shown, **self.features(case)).n_iter_ == 1
 

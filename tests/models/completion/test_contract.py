@@ -12,11 +12,13 @@ class MLRMContract(CompletionContract):
 
     worst_error, new_entities = 0.15, False
     regs = (200.0, 100.0)
-    params = {}
+
+    def extra(self):
+        return {}
 
     def make_model(self, **params):
         nuclear_reg, l1_reg = self.regs
-        return MLRM(**{"nuclear_reg": nuclear_reg, "l1_reg": l1_reg, **self.params, **params})
+        return MLRM(**{"nuclear_reg": nuclear_reg, "l1_reg": l1_reg, **self.extra(), **params})
 
 
 class TestMLRM(MLRMContract):
@@ -25,28 +27,38 @@ class TestMLRM(MLRMContract):
 
 class TestMLRMPlain(MLRMContract):
     worst_error = None  # without a scale
-    params = {"accelerate": False, "correct": "offset", "orthonormal": True}
+
+    def extra(self):
+        return {"accelerate": False, "correct": "offset", "orthonormal": True}
 
 
 class TestMLRMGlobal(MLRMContract):
     worst_error, worst_order = 0.5, 0.85
-    params = {"variant": "global"}
+
+    def extra(self):
+        return {"variant": "global"}
 
 
 class TestMLRMNoise(MLRMContract):
     regs = (100.0, 50.0)
-    params = {"variant": "noise"}
+
+    def extra(self):
+        return {"variant": "noise"}
 
 
 class TestMLRMRows(MLRMContract):
     worst_order = 0.9
-    params = {"pairs": "rows"}
+
+    def extra(self):
+        return {"pairs": "rows"}
 
 
 class TestMLRMTransductive(MLRMContract):
     takes_features, worst_error, worst_order = False, 0.5, 0.85
     regs = (150.0, 0.0)
-    params = {"variant": "transductive"}
+
+    def extra(self):
+        return {"variant": "transductive"}
 
     def test_bad_input_is_refused(self):
         """Other words: a variant of a model that has a place for features."""
