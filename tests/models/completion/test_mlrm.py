@@ -140,7 +140,7 @@ def test_defaults_work_untuned(make):
     Y, mask, A, C = binary()
     model = make().fit(Y, mask, A, C)
     assert completion_metrics(model.complete(), Y, ~mask)["auc"] > 0.9
-    assert len(model.path_) >= 5
+    assert len(model.path_) >= 3
     assert set(model.regularisation_) == set(model.regularisers)
     best = max(model.path_, key=lambda point: point["auc"])
     assert all(best[name] == value for name, value in model.regularisation_.items())
@@ -152,7 +152,7 @@ def test_defaults_without_features():
     mask = random.random(Y.shape) < 0.5
     model = FPCA().fit(Y, mask)
     assert completion_metrics(model.complete(), Y, ~mask)["r2"] > 0.95
-    assert len(model.path_) == 5
+    assert 3 <= len(model.path_) <= len(path_module.SHARES["nuclear_reg"])
     ranked = MLRM().fit(Y, mask)
     assert completion_metrics(ranked.complete(), Y, ~mask)["r2"] > 0.5
 
@@ -175,7 +175,7 @@ def test_one_regulariser_may_be_given():
     Y, mask, A, C = binary()
     model = MLRM(nuclear_reg=50.0).fit(Y, mask, A, C)
     assert model.regularisation_["nuclear_reg"] == 50.0
-    assert len(model.path_) == len(path_module.SHARES["l1_reg"])
+    assert 3 <= len(model.path_) <= len(path_module.SHARES["l1_reg"])
     assert all("nuclear_reg" not in point for point in model.path_)
 
 
