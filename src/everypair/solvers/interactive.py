@@ -75,20 +75,24 @@ class Interactive:
 
     def step(self, state: InteractiveState) -> InteractiveState:
         """Update M and N, then P and X, then the multipliers."""
+        with single_threaded_blas():
+            return self._step(state)
+
+    def _step(self, state: InteractiveState) -> InteractiveState:
         rho, at, y = state.penalty, self.at, self.problem.observed.values
         side, length = self.problem.side, self.problem.side.curvature
-        with single_threaded_blas():
-            M = shrink_exact(state.filled - state.multiplier, self.nuclear_reg / rho)
-            gap = side.dense(state.weights) - state.explained + state.side_multiplier
-            N = soft_threshold(state.weights - side.project_dense(gap) / length, self.l1_reg / (rho * length))
-            dense, said = M.dense(), side.dense(N)
+        M = shrink_exact(state.filled - state.multiplier, self.nuclear_reg / rho)
+        gap = side.dense(state.weights) - state.explained + state.side_multiplier
+        N = soft_threshold(state.weights - side.project_dense(gap) / length, self.l1_reg / (rho * length))
+        dense, said = M.dense(), side.dense(N)
         a, b = dense + state.multiplier, said + state.side_multiplier
         filled, explained = ((1 + rho) * a + b) / (2 + rho), ((1 + rho) * b + a) / (2 + rho)
         filled[at] = y
         explained[at] = (y + rho * b[at]) / (1 + rho)
         first, second = dense - filled, said - explained
-        primal = _norm(first, second) / max(1e-300, _norm(filled, explained))
-        dual = rho * _norm(filled - state.filled, explained - state.explained) / max(1e-300, _norm(filled, explained))
+        size = max(_norm(filled, explained), np.finfo(float).tiny)
+        primal = _norm(first, second) / size
+        dual = rho * _norm(filled - state.filled, explained - state.explained) / size
         value = self.nuclear_reg * M.nuclear_norm + self.l1_reg * float(np.abs(N).sum())
         value += 0.5 * float(np.sum((said - filled) ** 2))
         change = 1.0

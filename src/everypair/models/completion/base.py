@@ -23,7 +23,7 @@ from everypair.models.completion.path import Point, search
 from everypair.models.completion.side import Side
 from everypair.models.completion.state import Completed
 from everypair.models.stateful import Learnt, Stateful
-from everypair.parallel import blocked_product, even_chunks, resolve_threads
+from everypair.parallel import blocked_product, even_chunks, resolve_threads, single_threaded_blas
 from everypair.problem.low_rank import LowRank, entries_of
 from everypair.retrieve import top_k
 from everypair.solvers.loop import Callback, StopRules, checked_callbacks
@@ -147,26 +147,37 @@ class CompletionModel(Stateful):
         data = Data(observed, *self._sides(observed.shape, left_features, right_features))
         self._checked(data)
         held_out = _checked_validation(validation, observed, rules.patience)
+        with single_threaded_blas():
+            self.state_ = self._learn(data, wanted, rules, held_out, callbacks)
+        return self
+
+    def _learn(
+        self,
+        data: Data,
+        wanted: dict[str, float | None],
+        rules: StopRules,
+        held_out: Observed | None,
+        callbacks: tuple[Callback, ...],
+    ) -> Completed:
+        """Choose what is automatic, train, and return the fitted state."""
         problem = self._prepare(data)
-        automatic = [name for name, value in wanted.items() if value is None]
-        path: list[dict[str, float]] | None = None
-        start = self._start(problem)
+        start, path = self._start(problem), None
         regularisation = {name: value for name, value in wanted.items() if value is not None}
+        automatic = [name for name, value in wanted.items() if value is None]
         if automatic:
             chosen, path, best = self._choose(data, problem, automatic, regularisation, rules)
-            regularisation = {**regularisation, **chosen}
+            regularisation |= chosen
             start = start if best is None else best.fresh()
-        monitor = "r2" if observed.levels is None else "auc"
         outcome = train(
-            self._solver(problem, regularisation), start, rules, monitor=monitor, callbacks=callbacks,
-            validate=None if held_out is None else self._measure(problem, data, held_out), verbose=self.verbose,
+            self._solver(problem, regularisation), start, rules, callbacks=callbacks, verbose=self.verbose,
+            validate=None if held_out is None else self._measure(problem, data, held_out),
+            monitor="r2" if data.observed.levels is None else "auc",
         )  # fmt: skip
-        self.state_ = replace(
+        return replace(
             self._completed(problem, data, outcome.state), regularisation=regularisation, path=path,
             history=outcome.history, objective=outcome.state.objective, status=outcome.status,
             n_iter=len(outcome.history),
         )  # fmt: skip
-        return self
 
     def complete(self, left_features: Any = None, right_features: Any = None) -> Array:
         """Return the completed matrix, dense: rows × columns numbers.

@@ -1,7 +1,7 @@
 """The regularisation by a path: from strong to weak with warm starts, judged at held-out observed entries.
 
-Each regulariser runs over shares of the value from which on its part of the model is zero, so the grid needs no units; a
-walk ends where quality has fallen twice.
+Each regulariser runs over shares of the value from which on its part of the model is zero, so the grid needs no units;
+a walk ends where quality has fallen twice.
 One fifth of the observed entries is held out (never anything else), the best point is the one of the greatest AUC
 where Y has two values, of the greatest r² otherwise.
 """
