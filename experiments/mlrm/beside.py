@@ -58,7 +58,7 @@ def one_class(features: bool) -> Any:
         liked = 4 if case.known is not None else 1
         positives = sp.csr_array(mask & (case.truth >= liked), dtype=np.float32)
         sides = {"left_features": case.left, "right_features": case.right} if features else {}
-        return OneClassMF(random_state=0).fit(positives, **sides).score_users(), "positives only, defaults"
+        return OneClassMF(rank=min(64, *case.truth.shape), random_state=0).fit(positives, **sides).score_users(), "positives only, defaults"
 
     return run
 
