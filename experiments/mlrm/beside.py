@@ -58,7 +58,9 @@ def one_class(features: bool) -> Any:
         liked = 4 if case.known is not None else 1
         positives = sp.csr_array(mask & (case.truth >= liked), dtype=np.float32)
         sides = {"left_features": case.left, "right_features": case.right} if features else {}
-        return OneClassMF(rank=min(64, *case.truth.shape), random_state=0).fit(positives, **sides).score_users(), "positives only, defaults"
+        return OneClassMF(rank=min(64, *case.truth.shape), random_state=0).fit(
+            positives, **sides
+        ).score_users(), "positives only, defaults"
 
     return run
 
@@ -70,8 +72,8 @@ def iterative(case: Case, mask: Any) -> tuple[Any, str]:
     shown = np.where(mask, case.truth, np.nan)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = IterativeImputer(max_iter=5, n_nearest_features=20, random_state=0, keep_empty_features=True)
-        return model.fit_transform(shown), "5 rounds, 20 nearest columns"
+        model = IterativeImputer(max_iter=3, n_nearest_features=20, random_state=0, keep_empty_features=True)
+        return model.fit_transform(shown), "3 rounds, 20 nearest columns"
 
 
 def fancy(python: str) -> Any:

@@ -53,11 +53,14 @@ class Case:
         return ~mask if self.known is None else self.known & ~mask
 
 
-def interactions(name: str) -> Case:
-    """Drug × target, with features from both similarities: AAᵀ is the similarity up to 90 % of its spectrum."""
+def interactions(name: str, power: float = 0.5) -> Case:
+    """Drug × target, with features from both similarities: AAᵀ is the similarity up to 90 % of its spectrum.
+
+    ``power=0`` gives orthonormal features instead.
+    """
     archive = read("dti_yamanishi")
     key = {"Enzymes": "e", "GPCRs": "gpcr"}[name]
-    features = SpectralFeatures(0.9, symmetrize=True)
+    features = SpectralFeatures(0.9, power, symmetrize=True)
     sides = [features.fit_transform(archive[f"{key}_{side}_sim"]) for side in ("drug", "target")]
     return Case(name, archive[f"{key}_Y"].astype(float), *sides)
 
@@ -112,10 +115,15 @@ class Method:
         idle = {name: 0.0 for name in model.regularisers if name not in names}
         points = []
         for chosen in product(*(shares[name] for name in names)):
-            ends = any(share in (shares[name][0], shares[name][-1]) for name, share in zip(names, chosen))
+            ends = any(_at_end(name, share, shares[name]) for name, share in zip(names, chosen))
             values = {name: share * strongest[name] for name, share in zip(names, chosen)}
             points.append(({**idle, **values}, ends))
         return points
+
+
+def _at_end(name: str, share: float, shares: tuple[float, ...]) -> bool:
+    """Whether a grid could go on from here; a nuclear norm of share 1 is M = 0, beyond which there is nothing."""
+    return share == shares[-1] or (share == shares[0] and name != "nuclear_reg")
 
 
 def _data(model: Any, observed: Observed, sides: tuple[Any, Any]) -> Any:

@@ -16,22 +16,26 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(NAMES), choices=list(METHODS))
     parser.add_argument("--rates", nargs="+", type=float, default=list(RATES))
     parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--orthonormal", action="store_true", help="singular vectors as features, all of one weight")
     args = parser.parse_args()
-    store = Store("table1", args.smoke)
+    title = "table1_orthonormal" if args.orthonormal else "table1"
+    store = Store(title, args.smoke)
     names, rates, draws = args.data, args.rates, args.draws
     if args.smoke:
         names, rates, draws = ["generated"], [0.5], 1
-    cases = {name: generated() if args.smoke else interactions(name) for name in names}
+    cases = {
+        name: generated() if args.smoke else interactions(name, 0.0 if args.orthonormal else 0.5) for name in names
+    }
     for name, case in cases.items():
         for method in args.methods:
             for rate in rates:
                 store.get(
                     f"{name} {rate} {method}", lambda c=case, m=method, r=rate: run_cell(c, m, r, draws, "auc", FIGURES)
                 )
-    store.write("table1.md", report(store, args.smoke))
+    store.write(f"{title}.md", report(store, args.smoke))
     if args.smoke:
         return
-    store.write("table1_cost.md", cost(store))
+    store.write(f"{title}_cost.md", cost(store))
 
 
 def report(store: Store, smoke: bool) -> list[str]:
@@ -58,7 +62,8 @@ def report(store: Store, smoke: bool) -> list[str]:
             if len(compared) == len(AVERAGE_RANK):
                 order = np.argsort(np.argsort(-np.array(compared)))
                 ranks.append(dict(zip(AVERAGE_RANK, order + 1)))
-            lines.append(f"| {name} | {rate} | " + " | ".join(row) + " |")
+            if any(row):
+                lines.append(f"| {name} | {rate} | " + " | ".join(row) + " |")
     if ranks:
         row = [
             f"{np.mean([r[method] for r in ranks]):.1f} ({AVERAGE_RANK[method]})" if method in AVERAGE_RANK else ""

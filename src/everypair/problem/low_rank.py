@@ -155,6 +155,16 @@ def _entries(pattern: Observed, chunk: Chunk) -> tuple[Array, slice]:
     return pattern.rows[here] - chunk[0], here
 
 
+def load_kernels() -> None:
+    """Compile the kernels, or load them from disk, on a matrix with one entry."""
+    size = DENSE_SHARE
+    index = np.zeros(1, np.int32)
+    pattern = Observed((size, size), np.minimum(np.arange(size + 1), 1), index, np.ones(1))
+    ones = np.ones((size, 1))
+    entries_of(pattern, ones, ones)
+    sparse_product(pattern, pattern.values, ones)
+
+
 def largest_singular_value(E: SparsePlusLowRank, steps: int = 30) -> float:
     """‖E‖₂ by a block power method, from below."""
     block = np.random.default_rng(0).standard_normal((E.shape[1], min(4, E.shape[1])))

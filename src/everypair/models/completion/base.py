@@ -18,13 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 from everypair.check import is_number
 from everypair.data.observed import Observed
 from everypair.metrics.completion import entry_metrics
+from everypair.metrics.patterns import count_overlap
 from everypair.models.completion.correction import Correction
 from everypair.models.completion.path import Point, search
 from everypair.models.completion.side import Side
 from everypair.models.completion.state import Completed
 from everypair.models.stateful import Learnt, Stateful
 from everypair.parallel import blocked_product, even_chunks, resolve_threads, single_threaded_blas
-from everypair.problem.low_rank import LowRank, entries_of
+from everypair.problem.low_rank import LowRank, entries_of, load_kernels
 from everypair.retrieve import top_k
 from everypair.solvers.loop import Callback, StopRules, checked_callbacks
 from everypair.training.train import train
@@ -72,7 +73,6 @@ class CompletionModel(Stateful):
 
     regularisers: ClassVar[tuple[str, ...]] = ("nuclear_reg", "l1_reg")
     takes_features: ClassVar[bool] = True
-    compared: ClassVar[str | None] = None
 
     max_iter: int
     tol: float
@@ -170,7 +170,7 @@ class CompletionModel(Stateful):
             start = start if best is None else best.fresh()
         outcome = train(
             self._solver(problem, regularisation), start, rules, callbacks=callbacks, verbose=self.verbose,
-            validate=None if held_out is None else self._measure(problem, data, held_out),
+            warm_up=load_kernels, validate=None if held_out is None else self._measure(problem, data, held_out),
             monitor="r2" if data.observed.levels is None else "auc",
         )  # fmt: skip
         return replace(
@@ -308,7 +308,8 @@ class CompletionModel(Stateful):
         )
 
     def _compared(self) -> str | None:
-        return self.compared
+        """``"columns"`` or ``"rows"`` where a ranking loss compares those, so that they have no level of their own."""
+        return None
 
     def _measure(self, problem: Any, data: Data, held_out: Observed) -> Callable[[Any], dict[str, float]]:
         """Return the function that measures a solver's state at held-out entries."""
@@ -346,8 +347,7 @@ def _checked_validation(validation: Any, observed: Observed, patience: int | Non
     held_out = Observed.from_matrix(validation, name="validation")
     if held_out.shape != observed.shape:
         raise ValueError(f"validation must have the shape of Y, {observed.shape}, got {held_out.shape}.")
-    shared = held_out.with_values(np.ones(held_out.nnz)).to_csr().multiply(observed.with_values(
-        np.ones(observed.nnz)).to_csr()).nnz  # fmt: skip
+    shared = count_overlap(*(entries.with_values(np.ones(entries.nnz)).to_csr() for entries in (held_out, observed)))
     if shared:
         raise ValueError(f"{shared} entries of validation are observed in Y: hold them out of Y.")
     if observed.levels is not None and held_out.levels != observed.levels:

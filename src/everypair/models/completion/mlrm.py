@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -66,8 +66,6 @@ class MLRM(CompletionModel):
     >>> columns.ravel().tolist()
     [0, 6]
     """
-
-    regularisers: ClassVar[tuple[str, ...]] = ("nuclear_reg", "l1_reg")
 
     def __init__(
         self,
