@@ -24,21 +24,16 @@ from everypair.data.observed import Observed
 from everypair.metrics import entry_metrics
 
 RANK = 20
-SIZES = (
-    (1250, 312, 7_800),
-    (2500, 625, 31_000),
-    (5000, 1250, 125_000),
-    (10_000, 2500, 500_000),
-    (20_000, 5000, 2_000_000),
-)
+PER_ROW = 100  # observed entries of a row, so that the planted part stays as far above the noise at every size
+ABOVE_NOISE = 0.7  # share of the largest singular value that is taken off
+SIZES = ((1250, 312), (2500, 625), (5000, 1250), (10_000, 2500), (20_000, 5000))
 
 
 def generated_pairs(n: int, m: int, count: int) -> tuple[Observed, Observed, np.ndarray]:
     """Observed entries of a rank-20 matrix with noise, as many hidden ones, and features that explain half of it."""
     random = np.random.default_rng(0)
     left, right = random.standard_normal((n, RANK)), random.standard_normal((m, RANK))
-    places = np.unique(random.integers(0, n * m, int(2.2 * count)))
-    places = random.permutation(places)[: 2 * count]
+    places = random.permutation(np.unique(random.integers(0, n * m, 4 * count)))[: 2 * count]
     halves = []
     for part in np.split(places, 2):
         part = np.sort(part)
@@ -48,8 +43,8 @@ def generated_pairs(n: int, m: int, count: int) -> tuple[Observed, Observed, np.
     return halves[0], halves[1], left[:, : RANK // 2]
 
 
-def one(n: int, m: int, count: int) -> dict[str, float]:
-    observed, hidden, features = generated_pairs(n, m, count)
+def one(n: int, m: int) -> dict[str, float]:
+    observed, hidden, features = generated_pairs(n, m, n * PER_ROW)
     Y = observed.to_csr()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     probe = MLRM(1.0, 1.0)
@@ -57,7 +52,7 @@ def one(n: int, m: int, count: int) -> dict[str, float]:
 
     nuclear, l1 = probe._prepare(_data(probe, observed, (features, None))).ranking.strongest()
     start, wall = time.process_time(), time.perf_counter()
-    model = MLRM(0.25 * nuclear, 0.05 * l1, max_iter=30).fit(Y, left_features=features)
+    model = MLRM(ABOVE_NOISE * nuclear, 0.05 * l1, max_iter=30).fit(Y, left_features=features)
     seconds, elapsed = time.process_time() - start, time.perf_counter() - wall
     found = entry_metrics(model.predict(hidden.rows, hidden.indices), hidden.values)
     return {
@@ -90,7 +85,7 @@ def main() -> None:
     parser.add_argument("--child", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.smoke:
-        print("generated", one(200, 60, 2000))
+        print("generated", one(400, 300))
         return
     if args.child is not None:
         print(json.dumps(ml100k() if args.child == "ml100k" else one(*SIZES[int(args.child)])))
