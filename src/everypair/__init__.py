@@ -1,10 +1,11 @@
 """EveryPair learns from every pair: the few that were observed and all the rest."""
 
-from everypair.models import BPR, EnsembleMF, Explanation, MultiLabelMF, OneClassMF, Popularity, SubsampledMF
+from everypair.models import BPR, MLRM, EnsembleMF, Explanation, MultiLabelMF, OneClassMF, Popularity, SubsampledMF
 
 __version__ = "0.1.0"
 __all__ = [
     "BPR",
+    "MLRM",
     "EnsembleMF",
     "Explanation",
     "MultiLabelMF",

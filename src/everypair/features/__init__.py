@@ -3,6 +3,15 @@
 from everypair.features.edges import edge_graph
 from everypair.features.knn import knn_graph
 from everypair.features.nystrom import NystromFeatures
+from everypair.features.spectral import SpectralFeatures
 from everypair.features.table import FeatureTable, TableFeatures, table_features
 
-__all__ = ["FeatureTable", "NystromFeatures", "TableFeatures", "edge_graph", "knn_graph", "table_features"]
+__all__ = [
+    "FeatureTable",
+    "NystromFeatures",
+    "SpectralFeatures",
+    "TableFeatures",
+    "edge_graph",
+    "knn_graph",
+    "table_features",
+]

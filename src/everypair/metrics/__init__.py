@@ -1,5 +1,6 @@
-"""Ranking and multi-label metrics: pure functions of scores and truth."""
+"""Ranking, multi-label and completion metrics: pure functions of scores and truth."""
 
+from everypair.metrics.completion import completion_metrics, entry_metrics
 from everypair.metrics.functions import (
     auc,
     coverage_at_k,
@@ -16,7 +17,9 @@ from everypair.metrics.stream import stream_metrics
 
 __all__ = [
     "auc",
+    "completion_metrics",
     "coverage_at_k",
+    "entry_metrics",
     "hit_rate_at_k",
     "map_at_k",
     "mean_average_precision",

@@ -21,7 +21,7 @@ class Status(enum.Enum):
     """
 
     CONVERGED = "Converged: the objective's relative decrease fell below tol."
-    SOLVED = "Solved in closed form."
+    SOLVED = "Solved: the conditions of the optimum hold, exactly or to tol."
     MAX_ITER = "Stopped after max_iter sweeps; raise max_iter if the objective should fall further."
     NO_IMPROVEMENT = (
         "Stopped early: the validation metric did not improve for `patience` sweeps; the best sweep is kept."
@@ -46,7 +46,10 @@ S = TypeVar("S", bound=State)
 
 
 class Solver(Protocol[S]):
-    """What the loop runs: ``step`` takes a state of the solver's own kind to the next one and reports F in it."""
+    """What the loop runs: ``step`` takes a state of the solver's own kind to the next one and reports F in it.
+
+    A state may have ``solved``, a boolean: the solver itself knows that it has arrived.
+    """
 
     descends: bool  # F never rises but for rounding; a stochastic solver's may rise and fall again, and ``tol`` is moot
 
@@ -170,6 +173,9 @@ def run(
                 break
             if rules.patience is not None and metrics and stale >= rules.patience:
                 status = Status.NO_IMPROVEMENT
+                break
+            if getattr(state, "solved", False):
+                status = Status.SOLVED
                 break
             if solver.descends and len(history) > 1 and decrease(history) <= rules.tol:
                 status = Status.CONVERGED

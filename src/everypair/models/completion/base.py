@@ -1,0 +1,367 @@
+"""What every completion model offers: fit on observed entries, complete, predict, recommend, new rows and columns.
+
+A subclass tells what is minimised and how (``_prepare``, ``_start``, ``_solver``, ``_estimate``, ``_strongest``); data,
+checks, the choice of the regularisation, training and everything after it live here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from everypair.check import is_number
+from everypair.data.observed import Observed
+from everypair.metrics.completion import entry_metrics
+from everypair.metrics.patterns import count_overlap
+from everypair.models.completion.correction import Correction
+from everypair.models.completion.path import Point, search
+from everypair.models.completion.side import Side
+from everypair.models.completion.state import Completed
+from everypair.models.stateful import Learnt, Stateful
+from everypair.parallel import blocked_product, even_chunks, resolve_threads, single_threaded_blas
+from everypair.problem.low_rank import LowRank, entries_of, load_kernels
+from everypair.retrieve import top_k
+from everypair.solvers.loop import Callback, StopRules, checked_callbacks
+from everypair.training.train import train
+
+Array = NDArray[np.float64]
+BLOCK_ROWS = 256
+PAIRS_AT_ONCE = 2**16
+EVERY = slice(None)
+
+
+@dataclass(frozen=True)
+class Data:
+    """Observed entries and what is known of both sides."""
+
+    observed: Observed
+    left: Side | None
+    right: Side | None
+
+    @property
+    def matrices(self) -> tuple[Array | None, Array | None]:
+        """A and C, ``None`` for the identity."""
+        return (None if self.left is None else self.left.matrix), (None if self.right is None else self.right.matrix)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a solver's state says about the matrix: M, N, and whether A N Cᵀ is added to M or only explains it."""
+
+    low_rank: LowRank
+    weights: Array | None
+    adds: bool = True
+
+
+class CompletionModel(Stateful):
+    """Base of the models of :mod:`everypair.models.completion`.
+
+    Attributes after ``fit``
+    ------------------------
+    singular_values_, left_vectors_, right_vectors_ : the low-rank part M = left · diag(values) · rightᵀ.
+    rank_ : its rank.
+    side_weights_ : N as a csr array, ``None`` without features; ``side_terms_`` lists its nonzeros by feature names.
+    regularisation_, path_ : the values used, and every point that ``"auto"`` tried with its held-out quality.
+    history_, objective_, status_, n_iter_ : one dict per iteration, the last value, why training stopped.
+    """
+
+    regularisers: ClassVar[tuple[str, ...]] = ("nuclear_reg", "l1_reg")
+    takes_features: ClassVar[bool] = True
+
+    max_iter: int
+    tol: float
+    patience: int | None
+    time_limit: float | None
+    orthonormal: bool = False
+    n_threads: int | None
+    verbose: bool
+
+    singular_values_ = Learnt()
+    left_vectors_ = Learnt()
+    right_vectors_ = Learnt()
+    side_weights_ = Learnt()
+    regularisation_ = Learnt()
+    path_ = Learnt()
+    history_ = Learnt()
+    objective_ = Learnt()
+    status_ = Learnt()
+    n_iter_ = Learnt()
+
+    def _prepare(self, data: Data) -> Any:
+        """Return the problem: everything that does not depend on the regularisation."""
+        raise NotImplementedError
+
+    def _start(self, problem: Any) -> Any:
+        """Return the state to start from."""
+        raise NotImplementedError
+
+    def _solver(self, problem: Any, regularisation: dict[str, float]) -> Any:
+        raise NotImplementedError
+
+    def _estimate(self, problem: Any, state: Any) -> Estimate:
+        raise NotImplementedError
+
+    def _strongest(self, problem: Any) -> dict[str, float]:
+        """Return the regularisation from which on everything is zero."""
+        raise NotImplementedError
+
+    def _checked(self, data: Data) -> None:
+        """Refuse data that this model cannot learn from."""
+
+    def _correction(self, observed: Observed) -> str | None:
+        """How scores become values."""
+        return None
+
+    def fit(
+        self,
+        Y: Any,
+        mask: Any = None,
+        left_features: Any = None,
+        right_features: Any = None,
+        *,
+        validation: Any = None,
+        callbacks: Iterable[Callback] = (),
+    ) -> Self:
+        """Complete Y (rows × columns) from its observed entries.
+
+        Parameters
+        ----------
+        Y : dense, NaN where unknown or told by ``mask``; or sparse, where stored entries are observed, zeros included.
+        mask : True where an entry of Y is observed.
+        left_features, right_features : one row per row (column) of Y, sparse, dense, a data frame or a dict of groups.
+        validation : held-out entries in the forms of Y, measured after every iteration: ``"auc"`` and ``"aupr"`` where
+            Y has two values, else ``"mae"``, ``"rmse"`` and ``"r2"``; ``patience`` watches ``"auc"`` or ``"r2"``.
+        callbacks : functions of a :class:`~everypair.solvers.loop.Sweep`; one that returns True ends the training.
+        """
+        rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
+        callbacks = checked_callbacks(callbacks)
+        resolve_threads(self.n_threads)
+        wanted = {name: self._checked_regulariser(name) for name in self.regularisers}
+        observed = Observed.from_matrix(Y, mask)
+        data = Data(observed, *self._sides(observed.shape, left_features, right_features))
+        self._checked(data)
+        held_out = _checked_validation(validation, observed, rules.patience)
+        with single_threaded_blas():
+            self.state_ = self._learn(data, wanted, rules, held_out, callbacks)
+        return self
+
+    def _learn(
+        self,
+        data: Data,
+        wanted: dict[str, float | None],
+        rules: StopRules,
+        held_out: Observed | None,
+        callbacks: tuple[Callback, ...],
+    ) -> Completed:
+        """Choose what is automatic, train, and return the fitted state."""
+        problem = self._prepare(data)
+        start, path = self._start(problem), None
+        regularisation = {name: value for name, value in wanted.items() if value is not None}
+        automatic = [name for name, value in wanted.items() if value is None]
+        if automatic:
+            chosen, path, best = self._choose(data, problem, automatic, regularisation, rules)
+            regularisation |= chosen
+            start = start if best is None else best.fresh()
+        outcome = train(
+            self._solver(problem, regularisation), start, rules, callbacks=callbacks, verbose=self.verbose,
+            warm_up=load_kernels, validate=None if held_out is None else self._measure(problem, data, held_out),
+            monitor="r2" if data.observed.levels is None else "auc",
+        )  # fmt: skip
+        return replace(
+            self._completed(problem, data, outcome.state), regularisation=regularisation, path=path,
+            history=outcome.history, objective=outcome.state.objective, status=outcome.status,
+            n_iter=len(outcome.history),
+        )  # fmt: skip
+
+    def complete(self, left_features: Any = None, right_features: Any = None) -> Array:
+        """Return the completed matrix, dense: rows × columns numbers.
+
+        With ``left_features`` its rows are new ones, with ``right_features`` its columns: entities that ``fit`` did not
+        see, known by what the training features' weights N say about them.
+        """
+        left, right = self._factors(left_features, right_features)
+        return self.state_.clip(blocked_product(left, right.T, BLOCK_ROWS, resolve_threads(self.n_threads)))
+
+    def predict(self, rows: ArrayLike, columns: ArrayLike) -> Array:
+        """Return the values of the entries (rows[t], columns[t]) without forming the matrix."""
+        check_is_fitted(self)
+        n, m = self.state_.shape
+        i, j = _positions(rows, n, "rows"), _positions(columns, m, "columns")
+        if i.shape != j.shape:
+            raise ValueError(f"rows and columns must have one length, got {i.size} and {j.size}.")
+        (own_rows, i), (own_columns, j) = np.unique(i, return_inverse=True), np.unique(j, return_inverse=True)
+        left, right = self.state_.factors(own_rows, own_columns)
+        values = np.empty(len(i))
+        for start, stop in even_chunks(len(i), PAIRS_AT_ONCE):
+            values[start:stop] = np.einsum("tf,tf->t", left[i[start:stop]], right[j[start:stop]])
+        return self.state_.clip(values)
+
+    def recommend(
+        self,
+        rows: ArrayLike | None = None,
+        n: int = 10,
+        exclude_seen: bool = True,
+        allow: Any = None,
+        block: Any = None,
+        *,
+        features: Any = None,
+    ) -> tuple[NDArray[np.int32], Array]:
+        """Return the ``n`` columns with the greatest values in each row, and the values, both (rows, n).
+
+        ``rows``: positions (all by default), or describe new rows by their ``features``. ``exclude_seen`` hides
+        observed entries; ``allow`` and ``block`` are those of :func:`everypair.retrieve.top_k`. Equal values rank by
+        ascending column; where fewer than ``n`` columns remain the rest is −1 with −inf.
+        """
+        check_is_fitted(self)
+        state, seen = self.state_, None
+        if features is not None:
+            if rows is not None:
+                raise ValueError("give either rows (known ones) or the features of new ones, not both.")
+            left, right = self._factors(features, None)
+        else:
+            chosen = np.arange(state.shape[0]) if rows is None else _positions(rows, state.shape[0], "rows")
+            left, right = state.factors(chosen, EVERY)
+            seen = state.observed[chosen] if exclude_seen else None
+        if left.shape[1] == 0:
+            left, right = np.zeros((len(left), 1)), np.zeros((len(right), 1))
+        columns, values = top_k(left, right, n, exclude=seen, allow=allow, block=block, n_threads=self.n_threads)
+        return columns, np.where(columns < 0, values, state.clip(values))
+
+    @property
+    def rank_(self) -> int:
+        """Rank of M."""
+        return len(self.singular_values_)
+
+    @property
+    def side_terms_(self) -> list[tuple[str, str, float]]:
+        """The nonzeros of N as (left feature, right feature, weight), the heaviest first."""
+        N = self.side_weights_
+        if N is None:
+            return []
+        coo = sp.coo_array(N)
+        order = np.argsort(-np.abs(coo.data), kind="stable")
+        left, right = self.state_.left_side, self.state_.right_side
+        return [
+            (
+                f"row {coo.row[t]}" if left is None else left.names[coo.row[t]],
+                f"column {coo.col[t]}" if right is None else right.names[coo.col[t]],
+                float(coo.data[t]),
+            )
+            for t in order
+        ]
+
+    def _factors(self, left_features: Any, right_features: Any) -> tuple[Array, Array]:
+        check_is_fitted(self)
+        new = [
+            None if features is None else self._new(side, features)
+            for side, features in (("left", left_features), ("right", right_features))
+        ]
+        left, right = self.state_.factors(EVERY, EVERY, *new)
+        return left, right
+
+    def _new(self, name: str, features: Any) -> Array:
+        side = getattr(self.state_, f"{name}_side")
+        if side is None:
+            raise ValueError(f"this model was fitted without {name}_features, so it cannot read those of new entities.")
+        return np.asarray(side.read(features))
+
+    def _sides(self, shape: tuple[int, int], left: Any, right: Any) -> tuple[Side | None, Side | None]:
+        if not self.takes_features and not (left is None and right is None):
+            raise ValueError(f"{type(self).__name__} has no place for features: leave them out, or use MLRM or FNNM.")
+        if not isinstance(self.orthonormal, bool):
+            raise ValueError(f"orthonormal must be True or False, got {self.orthonormal!r}.")
+        left_side, right_side = (
+            None if features is None else Side.of(features, name, rows, self.orthonormal)
+            for features, name, rows in zip((left, right), ("left_features", "right_features"), shape)
+        )
+        return left_side, right_side
+
+    def _checked_regulariser(self, name: str) -> float | None:
+        value = getattr(self, name)
+        if isinstance(value, str) and value == "auto":
+            return None
+        if not is_number(value) or not 0 <= value < np.inf or (value == 0 and name != "l1_reg"):
+            least = "≥ 0" if name == "l1_reg" else "> 0"
+            raise ValueError(f'{name} must be a finite number {least} or "auto", got {value!r}.')
+        return float(value)
+
+    def _completed(self, problem: Any, data: Data, state: Any) -> Completed:
+        """What a solver's state says, as the fitted state."""
+        estimate = self._estimate(problem, state)
+        M, N = estimate.low_rank, estimate.weights
+        completed = Completed(
+            data.observed.to_csr(), M.left, M.values, M.right, None if N is None else sp.csr_array(N),
+            data.left, data.right, estimate.adds, self._compared(),
+        )  # fmt: skip
+        kind = self._correction(data.observed)
+        if kind is None:
+            return completed
+        scores = entries_of(data.observed, *completed.score_factors(EVERY, EVERY), resolve_threads(self.n_threads))
+        return replace(
+            completed, correction=Correction.learn(kind, data.observed, scores, completed.compared == "rows")
+        )
+
+    def _compared(self) -> str | None:
+        """``"columns"`` or ``"rows"`` where a ranking loss compares those, so that they have no level of their own."""
+        return None
+
+    def _measure(self, problem: Any, data: Data, held_out: Observed) -> Callable[[Any], dict[str, float]]:
+        """Return the function that measures a solver's state at held-out entries."""
+
+        def measure(state: Any) -> dict[str, float]:
+            completed = self._completed(problem, data, state)
+            left, right = completed.factors(EVERY, EVERY)
+            values = completed.clip(entries_of(held_out, left, right, resolve_threads(self.n_threads)))
+            return entry_metrics(values, held_out.values, data.observed.levels)
+
+        return measure
+
+    def _choose(
+        self, data: Data, problem: Any, automatic: list[str], fixed: dict[str, float], rules: StopRules
+    ) -> tuple[dict[str, float], list[dict[str, float]], Any]:
+        """Return the regularisation with the best quality at held-out observed entries, and all that was tried."""
+
+        def prepared(observed: Observed, held_out: Observed) -> Point:
+            part = replace(data, observed=observed)
+            inner = self._prepare(part)
+            return Point(
+                self._start(inner),
+                lambda regularisation: self._solver(inner, regularisation),
+                self._measure(inner, part, held_out),
+            )
+
+        return search(data.observed, self._strongest(problem), automatic, fixed, rules, prepared)
+
+
+def _checked_validation(validation: Any, observed: Observed, patience: int | None) -> Observed | None:
+    if validation is None:
+        if patience is not None:
+            raise ValueError("patience needs validation data: fit(Y, validation=held_out).")
+        return None
+    held_out = Observed.from_matrix(validation, name="validation")
+    if held_out.shape != observed.shape:
+        raise ValueError(f"validation must have the shape of Y, {observed.shape}, got {held_out.shape}.")
+    shared = count_overlap(*(entries.with_values(np.ones(entries.nnz)).to_csr() for entries in (held_out, observed)))
+    if shared:
+        raise ValueError(f"{shared} entries of validation are observed in Y: hold them out of Y.")
+    if observed.levels is not None and held_out.levels != observed.levels:
+        raise ValueError(f"validation must hold both values of Y, {observed.levels[0]:g} and {observed.levels[1]:g}.")
+    return held_out
+
+
+def _positions(values: ArrayLike, size: int, kind: str) -> NDArray[np.int64]:
+    array = np.atleast_1d(np.asarray(values))
+    if array.size == 0:
+        return np.empty(0, np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise TypeError(f"{kind} must be integer positions (one or a 1-D array), got dtype {array.dtype}.")
+    if array.min() < 0 or array.max() >= size:
+        bad = array[(array < 0) | (array >= size)][0]
+        raise ValueError(f"{kind} {bad} is unknown: the model was fitted on {size} {kind} (0 to {size - 1}).")
+    return array.astype(np.int64)

@@ -1,0 +1,60 @@
+"""Side information of one side as a completion model uses it: A, and how features of new entities become rows of A."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from everypair.features.feature_map import FeatureMap
+from everypair.features.orthonormal import orthonormal_map
+from everypair.models.parts import part
+
+Array = NDArray[np.float64]
+
+
+@part
+@dataclass(frozen=True)
+class Side:
+    """A (one row per entity, dense), the reader of raw features, and the map from those to A's columns, if any."""
+
+    matrix: Array
+    reader: FeatureMap
+    map: Array | None
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, features: Any, name: str, rows: int, orthonormal: bool) -> Side:
+        """Read the features of the ``rows`` entities of one side."""
+        reader = FeatureMap.of(features, name)
+        raw = _dense(reader(features, rows))
+        names = _names(features, reader)
+        if not raw.any():
+            raise ValueError(f"{name} is zero everywhere: leave it out.")
+        if not orthonormal:
+            return cls(raw, reader, None, tuple(names))
+        to_columns, kept = orthonormal_map(raw)
+        return cls(raw @ to_columns, reader, to_columns, tuple(names[position] for position in kept))
+
+    def read(self, features: Any) -> Array:
+        """Rows of A for new entities."""
+        raw = _dense(self.reader(features))
+        return raw if self.map is None else raw @ self.map
+
+
+def _names(features: Any, reader: FeatureMap) -> list[str]:
+    if reader.widths is not None:
+        return [f"{group}{position}" for group, width in reader.widths.items() for position in range(width)]
+    columns = None if isinstance(features, Mapping) else getattr(features, "columns", None)
+    if columns is not None and len(columns) == reader.width:
+        return [str(column) for column in columns]
+    return [f"feature{position}" for position in range(reader.width)]
+
+
+def _dense(matrix: Any) -> Array:
+    """A copy: later changes of the caller's features are not the model's."""
+    return np.array(matrix.toarray() if sp.issparse(matrix) else matrix, np.float64)

@@ -1,0 +1,93 @@
+"""What a completion model has learnt: M in factors, N, and the side information both speak of.
+
+    completed matrix = M + A N Cᵀ   (M alone where N only explains it),   new entities: A_new N Cᵀ, A N C_newᵀ
+
+The columns (or rows) that a ranking loss compares have no level of their own: there C (or A) counts less its mean row.
+Everything is a product of thin factors; the n × m matrix exists only where it is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.models.completion.correction import Correction
+from everypair.models.completion.side import Side
+from everypair.models.parts import part
+from everypair.solvers.loop import Status
+
+Array = NDArray[np.float64]
+
+
+@part
+@dataclass(frozen=True)
+class Completed:
+    """The fitted state; see :class:`~everypair.models.completion.base.CompletionModel` for its attributes."""
+
+    observed: Any
+    left_vectors: Array
+    singular_values: Array
+    right_vectors: Array
+    side_weights: Any
+    left_side: Side | None
+    right_side: Side | None
+    side_adds: bool
+    compared: str | None
+    correction: Correction | None = None
+    regularisation: dict[str, float] | None = None
+    path: list[dict[str, float]] | None = None
+    history: list[dict[str, Any]] | None = None
+    objective: float | None = None
+    status: Status | None = None
+    n_iter: int = 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, m)."""
+        return len(self.left_vectors), len(self.right_vectors)
+
+    def score_factors(
+        self, rows: Any, columns: Any, new_left: Any = None, new_right: Any = None
+    ) -> tuple[Array, Array]:
+        """P, Q whose product holds the scores of ``rows`` × ``columns``; new entities are rows of A or C instead."""
+        left, right = [], []
+        new = new_left is not None or new_right is not None
+        if not new:
+            left.append(self.left_vectors[rows] * self.singular_values)
+            right.append(self.right_vectors[columns])
+        if self.side_weights is not None and (new or self.side_adds):
+            left.append(self._left_of_side(rows, new_left))
+            right.append(self._right_of_side(columns, new_right))
+        return np.hstack(left), np.hstack(right)
+
+    def factors(self, rows: Any, columns: Any, new_left: Any = None, new_right: Any = None) -> tuple[Array, Array]:
+        """The same with the correction to values, if there is one; clipping is left to the caller."""
+        P, Q = self.score_factors(rows, columns, new_left, new_right)
+        if self.correction is None:
+            return P, Q
+        return self.correction.factors(P, Q, rows if new_left is None else None, columns if new_right is None else None)
+
+    def clip(self, values: Array) -> Array:
+        """Values within the observed range where scores were corrected to values."""
+        return values if self.correction is None else self.correction.clip(values)
+
+    def _left_of_side(self, rows: Any, new: Any) -> Array:
+        N = self.side_weights
+        if self.left_side is None:
+            own = N[rows].toarray()
+            return own - N.mean(axis=0) if self.compared == "rows" else own
+        A = self.left_side.matrix[rows] if new is None else new
+        if self.compared == "rows":
+            A = A - self.left_side.matrix.mean(axis=0)
+        return A if self.right_side is None else np.asarray(A @ N)
+
+    def _right_of_side(self, columns: Any, new: Any) -> Array:
+        N = self.side_weights
+        if self.right_side is None:
+            own = N[:, columns].toarray().T
+            return own - N.mean(axis=1) if self.compared == "columns" else own
+        C = self.right_side.matrix[columns] if new is None else new
+        return C - self.right_side.matrix.mean(axis=0) if self.compared == "columns" else C

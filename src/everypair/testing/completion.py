@@ -1,0 +1,298 @@
+"""The tests every completion model passes, for subclasses to run: a planted answer, forms of input, same bits, parts.
+
+Nothing here imports pytest: a subclass whose name begins with ``Test`` in a test file is collected by it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from everypair.testing.recommender import FORMATS, refused
+
+Array = NDArray[np.float64]
+OBSERVED = 0.6
+
+
+class Planted(NamedTuple):
+    """A matrix with a known answer, which of its entries are shown, and features of both sides that explain it."""
+
+    truth: Array
+    mask: NDArray[np.bool_]
+    left: Array
+    right: Array
+
+
+def planted(n: int = 40, m: int = 30, seed: int = 0) -> Planted:
+    """Return A N Cᵀ with 4 and 3 features, a row and a column of which nothing is shown, 60 % of the rest shown.
+
+    >>> planted().truth.shape, planted().mask[5].any()
+    ((40, 30), np.False_)
+    """
+    random = np.random.default_rng(seed)
+    left, right = random.standard_normal((n, 4)), random.standard_normal((m, 3))
+    mask = random.random((n, m)) < OBSERVED
+    mask[5], mask[:, 7] = False, False
+    return Planted(left @ random.standard_normal((4, 3)) @ right.T, mask, left, right)
+
+
+class CompletionContract:
+    """Subclass it and return the model from ``make_model``; every method named ``test_…`` is a test.
+
+    ``make_model(**params)`` returns an unfitted model that suits the planted matrix. ``takes_features`` says whether it
+    uses features; ``new_entities`` whether features then tell of rows and columns never seen. ``worst_error`` bounds
+    ‖completed − truth‖/‖truth‖ at hidden entries of rows and columns of which something was shown; ``worst_order`` is
+    the least share of their pairs within a row that are in the right order.
+
+    >>> from everypair.models.completion import FPCA
+    >>> class TestFPCA(CompletionContract):
+    ...     takes_features = False
+    ...     def make_model(self, **params):
+    ...         return FPCA(**{"nuclear_reg": 0.1, "tol": 1e-6, **params})
+    >>> TestFPCA().test_the_planted_matrix_is_found()
+    """
+
+    takes_features: bool = True
+    new_entities: bool = True
+    worst_error: float | None = 0.05
+    worst_order: float = 0.95
+
+    def make_model(self, **params: Any) -> Any:
+        """Return an unfitted model."""
+        raise NotImplementedError
+
+    def features(self, case: Planted) -> dict[str, Array]:
+        """Arguments of ``fit`` that describe both sides."""
+        return {"left_features": case.left, "right_features": case.right} if self.takes_features else {}
+
+    def fitted(self, Y: Any = None, mask: Any = None, **params: Any) -> Any:
+        """Return a model fitted on the planted matrix, or on another one of its shape."""
+        case = planted()
+        if Y is None:
+            Y, mask = case.truth, case.mask
+        return self.make_model(**params).fit(Y, mask, **self.features(case))
+
+    # the answer
+
+    def test_the_planted_matrix_is_found(self) -> None:
+        """Hidden entries come close to the truth, and in the right order within a row."""
+        case = planted()
+        completed = self.fitted().complete()
+        assert completed.shape == case.truth.shape
+        hidden = ~case.mask
+        hidden[5], hidden[:, 7] = False, False
+        if self.worst_error is not None:
+            gap = (completed - case.truth)[hidden]
+            error = np.linalg.norm(gap) / np.linalg.norm(case.truth[hidden])
+            assert error < self.worst_error, error
+        right = pairs = 0
+        for row in range(len(hidden)):
+            columns = np.flatnonzero(hidden[row])
+            order = np.sign(np.subtract.outer(case.truth[row, columns], case.truth[row, columns]))
+            found = np.sign(np.subtract.outer(completed[row, columns], completed[row, columns]))
+            right, pairs = right + np.sum(order * found > 0), pairs + np.sum(order != 0)
+        assert right / pairs > self.worst_order, right / pairs
+
+    def test_rows_and_columns_never_observed_are_legal(self) -> None:
+        """They get finite values; where features tell of them, these are good."""
+        case = planted()
+        completed = self.fitted().complete()
+        assert np.isfinite(completed).all()
+        if self.takes_features and self.new_entities and self.worst_error is not None:
+            error = np.linalg.norm(completed[5] - case.truth[5]) / np.linalg.norm(case.truth[5])
+            assert error < 3 * self.worst_error, error
+
+    def test_new_rows_and_columns_from_their_features(self) -> None:
+        """New entities with the features of known ones are told what features tell of these; else they are refused."""
+        case, model = planted(), self.fitted()
+        if not self.takes_features:
+            with refused(ValueError, match="without left_features"):
+                model.complete(left_features=case.left[:2])
+            return
+        rows = model.complete(left_features=case.left[:3])
+        columns = model.complete(right_features=case.right[:4])
+        both = model.complete(case.left[:3], case.right[:4])
+        assert (rows.shape, columns.shape, both.shape) == ((3, 30), (40, 4), (3, 4))
+        assert np.isfinite(rows).all()
+        assert np.isfinite(columns).all()
+        by_column = getattr(model, "pairs", "columns") == "rows"  # then known columns have a level of their own
+        np.testing.assert_allclose(columns[:3] if by_column else rows[:, :4], both, rtol=1e-8, atol=1e-8)
+        _, values = model.recommend(features=case.left[:3], n=2)
+        np.testing.assert_allclose(values, np.sort(rows, axis=1)[:, ::-1][:, :2], rtol=1e-8, atol=1e-8)
+        if self.new_entities and self.worst_error is not None:
+            assert np.linalg.norm(both - case.truth[:3, :4]) < 3 * self.worst_error * np.linalg.norm(case.truth[:3, :4])
+        with refused(ValueError, match="4 columns"):
+            model.complete(left_features=case.left[:, :3])
+
+    def test_predict_and_recommend_agree_with_complete(self) -> None:
+        """Single entries and top lists are those of the completed matrix; seen entries are hidden on request."""
+        case, model = planted(), self.fitted()
+        completed = model.complete()
+        rows, columns = np.divmod(np.arange(completed.size), completed.shape[1])
+        np.testing.assert_allclose(model.predict(rows, columns), completed.ravel(), rtol=1e-8, atol=1e-8)
+        assert model.predict(3, 4).shape == (1,)
+        assert model.predict([], []).shape == (0,)
+        best, values = model.recommend([7, 2], n=3, exclude_seen=False)
+        np.testing.assert_allclose(values, np.take_along_axis(completed[[7, 2]], best.astype(int), 1), atol=1e-8)
+        np.testing.assert_allclose(values, np.sort(completed[[7, 2]], axis=1)[:, ::-1][:, :3], atol=1e-8)
+        best, _ = model.recommend(n=30)
+        assert best.shape == (40, 30)
+        assert all(not case.mask[row, shown[shown >= 0]].any() for row, shown in enumerate(best))
+        assert (np.count_nonzero(best >= 0, axis=1) == np.count_nonzero(~case.mask, axis=1)).all()
+        assert set(model.recommend([0], n=2, exclude_seen=False, allow=[3, 4])[0][0].tolist()) == {3, 4}
+
+    # the same input, the same model
+
+    def test_every_form_of_the_observed_entries_gives_the_same(self) -> None:
+        """NaN, a mask, sparse matrices of every format, data that a mask hides: the same bits."""
+        case = planted()
+        truth = np.where(np.arange(30) == 2, 0.0, case.truth)  # observed zeros
+        expected = self.fitted(truth, case.mask).complete()
+        rows, columns = np.nonzero(case.mask)
+        stored = sp.csr_array((truth[rows, columns], (rows, columns)), shape=truth.shape)
+        same: list[tuple[Any, Any]] = [(np.where(case.mask, truth, np.nan), None)]
+        same += [(np.where(case.mask, truth, 99.0), case.mask), (truth, sp.csr_array(case.mask))]
+        same += [(stored.asformat(name), None) for name in FORMATS if name not in ("bsr", "dia", "lil", "dok")]
+        same += [(sp.csr_array(truth), case.mask)]
+        for Y, mask in same:
+            assert np.array_equal(self.fitted(Y, mask).complete(), expected), repr(Y)[:60]
+
+    def test_one_and_two_threads_give_the_same_bits(self) -> None:
+        """The number of threads changes nothing, in training and after."""
+        one, two = (self.fitted(n_threads=threads) for threads in (1, 2))
+        assert np.array_equal(one.complete(), two.complete())
+        assert one.objective_ == two.objective_
+        for mine, other in zip(one.recommend(n=4), two.recommend(n=4)):
+            assert np.array_equal(mine, other)
+
+    def test_the_input_belongs_to_the_caller(self) -> None:
+        """``fit`` changes nothing in its input, and later changes of it change nothing in the model."""
+        case = planted()
+        Y = sp.csr_array(np.where(case.mask, case.truth, 0))
+        before = Y.copy()
+        left, right = case.left.copy(), case.right.copy()
+        features = {"left_features": left, "right_features": right} if self.takes_features else {}
+        model = self.make_model().fit(Y, **features)
+        assert not (before != Y).nnz
+        assert np.array_equal(left, case.left)
+        completed, seen = model.complete(), model.recommend(n=5)[0]
+        Y.data[:] = 0
+        left[:], right[:] = 0, 0
+        assert np.array_equal(model.complete(), completed)
+        assert np.array_equal(model.recommend(n=5)[0], seen)
+
+    def test_parts_hold_the_whole_model(self) -> None:
+        """``to_parts`` → JSON → ``from_parts`` answers with the same bits."""
+        case, model = planted(), self.fitted()
+        parts = model.to_parts()
+        twin = type(model).from_parts(json.loads(json.dumps(parts.values)), parts.arrays)
+        assert np.array_equal(twin.complete(), model.complete())
+        assert np.array_equal(twin.predict([0, 5], [7, 1]), model.predict([0, 5], [7, 1]))
+        assert np.array_equal(twin.recommend(n=3)[0], model.recommend(n=3)[0])
+        assert (twin.get_params(), twin.status_, twin.history_) == (model.get_params(), model.status_, model.history_)
+        if self.takes_features:
+            new = case.left[:2] + 1
+            assert np.array_equal(twin.complete(left_features=new), model.complete(left_features=new))
+            assert twin.side_terms_ == model.side_terms_
+
+    # scikit-learn's contract
+
+    def test_parameters_and_clone(self) -> None:
+        """A clone has the parameters and nothing that was learnt; a second ``fit`` forgets the first."""
+        model = self.fitted()
+        twin = clone(model)
+        assert twin.get_params() == model.get_params()
+        assert not [name for name in vars(twin) if name.endswith("_")]
+        case = planted()
+        other = planted(20, 25, seed=1)
+        twin.fit(other.truth, other.mask, **self.features(other))
+        assert twin.fit(case.truth, case.mask, **self.features(case)) is twin
+        assert np.array_equal(twin.complete(), model.complete())
+
+    def test_nothing_is_known_before_fit(self) -> None:
+        """No fitted attribute before ``fit``, and every question is refused."""
+        model = self.make_model()
+        assert not [name for name in vars(model) if name.endswith("_")]
+        assert not hasattr(model, "singular_values_")
+        for ask in (model.complete, lambda: model.predict(0, 0), model.recommend):
+            with refused(NotFittedError, match="not fitted yet"):
+                ask()
+        with refused(ValueError, match="not fitted yet"):
+            model.to_parts()
+
+    def test_training_tells_how_it_went(self) -> None:
+        """History, status, time limit, callbacks, and validation with patience."""
+        case = planted()
+        shown = case.mask & (np.random.default_rng(1).random(case.mask.shape) < 0.9)
+        held_out = np.where(case.mask & ~shown, case.truth, np.nan)
+        model = self.make_model(patience=3).fit(case.truth, shown, **self.features(case), validation=held_out)
+        assert model.n_iter_ == len(model.history_) > 0
+        assert {"iteration", "objective", "seconds", "mae", "rmse", "r2"} <= set(model.history_[-1])
+        assert str(model.status_).endswith(".")
+        calls: list[int] = []
+
+        def enough(sweep: Any) -> bool:
+            calls.append(sweep.iteration)
+            return True
+
+        self.make_model().fit(case.truth, shown, **self.features(case), callbacks=[enough])
+        assert calls == [1]
+        assert self.make_model(time_limit=1e-9).fit(case.truth, shown, **self.features(case)).n_iter_ == 1
+
+    # what is refused
+
+    def test_bad_input_is_refused(self) -> None:
+        """Before any work, with a sentence; a failed fit keeps the model."""
+        case, model = planted(), self.fitted()
+        before = model.complete()
+        features = self.features(case)
+        holes = np.where(case.mask, case.truth, np.nan)
+        with refused(ValueError, match="no observed entry"):
+            model.fit(np.full((3, 4), np.nan))
+        with refused(ValueError, match="no observed entry"):
+            model.fit(sp.csr_array((3, 4)))
+        with refused(ValueError, match="let the mask be False there"):
+            model.fit(holes, np.ones_like(case.mask), **features)
+        with refused(ValueError, match="shape of Y"):
+            model.fit(case.truth, case.mask.T, **features)
+        with refused(ValueError, match="infinite"):
+            model.fit(np.where(case.mask, np.inf, np.nan), **features)
+        with refused(ValueError, match="must be a matrix"):
+            model.fit(case.truth[0])
+        with refused(TypeError, match="must hold numbers"):
+            model.fit([["a", "b"]])
+        with refused(ValueError, match="validation"):
+            model.fit(case.truth, case.mask, **features, validation=holes)
+        with refused(ValueError, match="shape of Y"):
+            model.fit(case.truth, case.mask, **features, validation=holes.T)
+        with refused(TypeError, match="callbacks"):
+            model.fit(case.truth, case.mask, **features, callbacks=[3])
+        if self.takes_features:
+            with refused(ValueError, match=r"one row per entity of that side \(40\)"):
+                model.fit(case.truth, case.mask, case.left[:-1], case.right)
+            with refused(ValueError, match=r"one row per entity of that side \(30\)"):
+                model.fit(case.truth, case.mask, case.left, case.left)
+            with refused(ValueError, match="NaN or infinite"):
+                model.fit(case.truth, case.mask, np.where(case.left > 1, np.nan, case.left), case.right)
+        else:
+            with refused(ValueError, match="no place for features"):
+                model.fit(case.truth, case.mask, case.left)
+        for name in model.regularisers:
+            for value in (-1.0, np.inf, np.nan, "much", None):
+                with refused(ValueError, match=f"{name} must be"):
+                    self.make_model(**{name: value}).fit(case.truth, case.mask, **features)
+        with refused(ValueError, match="patience needs validation"):
+            self.make_model(patience=2).fit(case.truth, case.mask, **features)
+        with refused(ValueError, match="rows 40 is unknown"):
+            model.predict([40], [0])
+        with refused(TypeError, match="integer positions"):
+            model.recommend([0.5])
+        with refused(ValueError, match="one length"):
+            model.predict([0, 1], [0])
+        assert np.array_equal(model.complete(), before)

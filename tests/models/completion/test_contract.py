@@ -1,0 +1,126 @@
+"""Every completion model passes the contract kit that ships in the package."""
+
+import numpy as np
+import pytest
+
+from everypair.models.completion import FNNM, FPCA, IMC, MLRM, SIMC, Maxide
+from everypair.testing.completion import CompletionContract, planted
+
+
+class MLRMContract(CompletionContract):
+    """Its loss has no mask and its scores no level: the order is what it promises, and values after a correction."""
+
+    worst_error, new_entities = 0.15, False
+    regs = (200.0, 100.0)
+
+    def extra(self):
+        return {}
+
+    def make_model(self, **params):
+        nuclear_reg, l1_reg = self.regs
+        return MLRM(**{"nuclear_reg": nuclear_reg, "l1_reg": l1_reg, **self.extra(), **params})
+
+
+class TestMLRM(MLRMContract):
+    pass
+
+
+class TestMLRMPlain(MLRMContract):
+    worst_error = None  # without a scale
+
+    def extra(self):
+        return {"accelerate": False, "correct": "offset", "orthonormal": True}
+
+
+class TestMLRMGlobal(MLRMContract):
+    worst_error, worst_order = 0.5, 0.85
+
+    def extra(self):
+        return {"variant": "global"}
+
+
+class TestMLRMNoise(MLRMContract):
+    regs = (100.0, 50.0)
+
+    def extra(self):
+        return {"variant": "noise"}
+
+
+class TestMLRMRows(MLRMContract):
+    worst_order = 0.9
+
+    def extra(self):
+        return {"pairs": "rows"}
+
+
+class TestMLRMTransductive(MLRMContract):
+    takes_features, worst_error, worst_order = False, 0.5, 0.85
+    regs = (150.0, 0.0)
+
+    def extra(self):
+        return {"variant": "transductive"}
+
+    def test_bad_input_is_refused(self):
+        """Other words: a variant of a model that has a place for features."""
+
+
+class TestFNNM(CompletionContract):
+    def make_model(self, **params):
+        return FNNM(**{"nuclear_reg": 1.0, "l1_reg": 0.01, "orthonormal": True, "tol": 1e-8, **params})
+
+
+class TestFPCA(CompletionContract):
+    takes_features = False
+
+    def make_model(self, **params):
+        return FPCA(**{"nuclear_reg": 0.1, "tol": 1e-6, **params})
+
+
+class TestSIMC(CompletionContract):
+    def make_model(self, **params):
+        return SIMC(**{"nuclear_reg": 0.01, "l1_reg": 0.01, "orthonormal": True, **params})
+
+
+class TestMaxide(CompletionContract):
+    def make_model(self, **params):
+        return Maxide(**{"nuclear_reg": 0.01, **params})
+
+
+class TestIMC(CompletionContract):
+    def make_model(self, **params):
+        return IMC(**{"rank": 3, "reg": 0.01, **params})
+
+
+def test_the_transductive_variant_refuses_features():
+    case = planted()
+    with pytest.raises(ValueError, match="uses no features"):
+        MLRM(1.0, 1.0, variant="transductive").fit(case.truth, case.mask, case.left)
+
+
+def test_the_kit_notices_a_model_that_is_wrong():
+    class Shifted(FPCA):
+        def complete(self, left_features=None, right_features=None):
+            return super().complete() + 1
+
+    class Upside(FPCA):
+        def complete(self, left_features=None, right_features=None):
+            return -super().complete()
+
+    for wrong in (Shifted, Upside):
+        kit = CompletionContract()
+        kit.takes_features = False
+        kit.make_model = lambda wrong=wrong, **params: wrong(nuclear_reg=0.1, tol=1e-6, **params)
+        with pytest.raises(AssertionError):
+            kit.test_the_planted_matrix_is_found()
+
+
+def test_the_kit_notices_answers_that_do_not_agree():
+    class Rounded(FPCA):
+        def predict(self, rows, columns):
+            return np.round(super().predict(rows, columns))
+
+    kit = CompletionContract()
+    kit.takes_features = False
+    kit.make_model = lambda **params: Rounded(nuclear_reg=0.1, tol=1e-6, **params)
+    with pytest.raises(AssertionError):
+        kit.test_predict_and_recommend_agree_with_complete()
