@@ -29,15 +29,16 @@ def nearest_items(
     signs: Any,
     user_weights: Any,
     item_weights: Any,
+    shift: Any,
     nearest: Any,
     scores: Any,
     sums: Any,
     touched: Any,
     marks: Any,
 ) -> None:
-    """The items l with the greatest G_lj w_l > 0 for each item j in [start, stop), in descending order of l, −1
-    at the end where there are fewer.
+    """The items l with the greatest G_lj w_l > 0 for each column j in [start, stop), in descending order of l.
 
+    Column j is item j + ``shift``, which is not its own neighbour; where there are fewer, −1 comes at the end.
     ``nearest`` and ``scores`` have a row per item of the range; ``sums`` (float64), ``touched`` and ``marks`` (−1 at
     first) a place per item. Equal scores prefer the lesser item.
     """
@@ -62,7 +63,7 @@ def nearest_items(
         for t in range(count):
             l = touched[t]
             score = sums[l] * item_weights[l]
-            if l == j or score <= 0.0:
+            if l == j + shift or score <= 0.0:
                 continue
             worst = scores[line, 0]
             if score > worst or (score == worst and l < nearest[line, 0]):

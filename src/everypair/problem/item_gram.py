@@ -19,12 +19,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.data.pairs import Pairs
 from everypair.kernels.item_gram import count_later, fill_later, nearest_items
 from everypair.parallel import Chunk, balanced_chunks, even_chunks, run_chunks
 
 Array = NDArray[Any]
 ITEMS_AT_ONCE = 128
+DENSE_ROWS = 512
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,19 @@ class ItemGram:
         return len(self.order)
 
     def nearest(self, width: int, n_threads: int = 1) -> NDArray[np.int32]:
-        """The ``width`` items l with the greatest G_lj |Ω_l|^−½ for every j, numbered as here, in
-        descending order; −1 fills up.
+        """The ``width`` items l with the greatest G_lj |Ω_l|^−½ for every j, numbered as here, in descending order.
+
+        Where fewer share a user with j, −1 fills up.
         """
-        counts = np.diff(self.columns.start)
-        item_weights = 1 / np.sqrt(np.maximum(counts, 1))
-        out = np.empty((self.n_items, width), np.int32)
+        return self._nearest(self.columns, 0, width, n_threads)
+
+    def nearest_of(self, columns: Columns, width: int, n_threads: int = 1) -> NDArray[np.int32]:
+        """The same for columns of the same users that are not among the items here."""
+        return self._nearest(columns, self.n_items, width, n_threads)
+
+    def _nearest(self, columns: Columns, shift: int, width: int, n_threads: int) -> NDArray[np.int32]:
+        item_weights = 1 / np.sqrt(np.maximum(np.diff(self.columns.start), 1))
+        out = np.empty((len(columns.start) - 1, width), np.int32)
         scratch: dict[int, tuple[Array, ...]] = {}
 
         def work(chunk: Chunk, worker: int) -> None:
@@ -140,12 +147,16 @@ class ItemGram:
                 )  # fmt: skip
             own = out[slice(*chunk)]
             nearest_items(
-                *chunk, self.columns.start, self.columns.users, self.columns.signs, self.row_start, self.items,
-                self.signs, self.user_weights, item_weights, own, np.empty(own.shape), *scratch[worker],
+                *chunk, columns.start, columns.users, columns.signs, self.row_start, self.items, self.signs,
+                self.user_weights, item_weights, shift, own, np.empty(own.shape), *scratch[worker],
             )  # fmt: skip
 
-        run_chunks(work, _item_chunks(self.columns, self.row_start), n_threads)
+        run_chunks(work, _item_chunks(columns, self.row_start), n_threads)
         return out
+
+    def upper(self) -> Any:
+        """G right of its diagonal as a csr matrix, items numbered as here; it shares the memory."""
+        return sp.csr_array((self.values, self.later, self.start), shape=(self.n_items, self.n_items))
 
     def dense(self) -> Array:
         """G as a dense matrix, items as they were numbered before: n² numbers."""
@@ -156,13 +167,26 @@ class ItemGram:
         return out[np.ix_(self.label, self.label)]
 
 
-def degree_weights(pairs: Pairs, exponent: float) -> NDArray[np.float64]:
+def dense_gram(matrix: Any, user_weights: Array) -> Array:
+    """G of likes of weight 1 (users × items) as a dense matrix, by blocks of rows: n² numbers and no more at once.
+
+    >>> dense_gram(sp.csr_array([[1.0, 1.0], [0.0, 1.0]]), np.array([2.0, 3.0])).tolist()
+    [[2.0, 2.0], [2.0, 5.0]]
+    """
+    by_item = sp.csc_array(matrix)
+    weighted = sp.csr_array(matrix.multiply(user_weights[:, None]))
+    out = np.empty((matrix.shape[1],) * 2, matrix.dtype)
+    for start, stop in even_chunks(len(out), DENSE_ROWS):
+        out[start:stop] = (by_item[:, start:stop].T @ weighted).toarray()
+    return out
+
+
+def degree_weights(counts: NDArray[Any], exponent: float) -> NDArray[np.float64]:
     """d_i ∝ |Ω_i|^−exponent, of mean 1 over users who have a stored pair.
 
-    >>> degree_weights(Pairs.from_matrix([[1, 1, 1, 1], [1, 0, 0, 0], [0, 0, 0, 0]]), 0.5).round(3).tolist()
+    >>> degree_weights(np.array([4, 1, 0]), 0.5).round(3).tolist()
     [0.667, 1.333, 1.333]
     """
-    counts = np.diff(pairs.rows.indptr)
     weights = np.maximum(counts, 1) ** -float(exponent)
     return np.asarray(weights / weights[counts > 0].mean())
 

@@ -70,10 +70,29 @@ def regress(
     return sp.csc_array((solved[kept], nearest[kept], start), shape=(gram.n_items, n_targets)).tocsr()
 
 
+def imputed(gram: ItemGram, nearest: NDArray[np.int32], shares: Array, ridge: ItemRidge) -> Any:
+    """Return B (items × columns) of columns without stored pairs, as if column t were Σ_l share_tl x_l over its items N.
+
+        (G_NN + diag λ_N) b = G_NN share
+
+    ``nearest`` is as in :func:`regress`, ``shares`` has the same shape.
+    """
+    upper = gram.upper()
+    penalty = ridge.of(gram.diagonal)
+    columns = []
+    for found, share in zip(nearest, shares):
+        own = found[found >= 0]
+        half = upper[own][:, own].toarray().astype(np.float64)
+        block = half + half.T + np.diag(gram.diagonal[own])
+        solved = np.linalg.solve(block + np.diag(penalty[own]), block @ share[: len(own)])
+        columns.append(sp.csc_array((solved, (own, np.zeros(len(own), np.int32))), shape=(gram.n_items, 1)))
+    return sp.csr_array(sp.hstack(columns, format="csr")).astype(gram.values.dtype)
+
+
 def closed_form(gram: Array, penalty: Array) -> Array:
     """Overwrite G (n × n, C order) with B of the regression of every item on all others and return it.
 
-    >>> closed_form(np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([2.0, 1.0])).tolist()
+    >>> closed_form(np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([2.0, 1.0])).round(6).tolist()
     [[0.0, 0.25], [0.25, 0.0]]
     """
     gram[np.diag_indices_from(gram)] += penalty

@@ -26,6 +26,22 @@ REG_OTHERS = 0.075
 SMALL = 4000  # entities up to which the ridge constant holds
 
 
+FEWEST_FACTORS, MOST_FACTORS = 16, 256
+
+
+def auto_rank(interactions: Any) -> int:
+    """The power of 2 at or below √(m + n) of the users and items that have events, from 16 to 256.
+
+    >>> import scipy.sparse as sp
+    >>> auto_rank(sp.csr_array(np.eye(2500)))
+    64
+    """
+    left = int(np.count_nonzero(np.diff(interactions.indptr)))
+    right = len(np.unique(interactions.indices))
+    rank = 2 ** int(np.log2(np.sqrt(left + right)))
+    return min(max(rank, FEWEST_FACTORS), MOST_FACTORS, max(interactions.shape))
+
+
 def _active(pairs: Pairs) -> tuple[int, int]:
     return int(np.count_nonzero(pairs.left_counts)), int(np.count_nonzero(pairs.right_counts))
 

@@ -1,0 +1,369 @@
+"""Blend: several recommenders as one, their scores brought to one scale for every user and added."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from everypair import check
+from everypair.data.pairs import Pairs
+from everypair.kernels.score_rows import add_scaled
+from everypair.models.parts import Arrays, Parts, decode, encode, part
+from everypair.models.recommend.base import checked_positions
+from everypair.models.recommend.blend_weights import hold_out, search_weights
+from everypair.models.recommend.bpr import BPR
+from everypair.models.recommend.defaults import auto_rank
+from everypair.models.recommend.ensemble import EnsembleMF
+from everypair.models.recommend.explanation import Explanation
+from everypair.models.recommend.item_item import ItemItem
+from everypair.models.recommend.one_class import OneClassMF
+from everypair.models.recommend.popularity import Popularity
+from everypair.models.recommend.scored import ScoredModel
+from everypair.models.recommend.subsampled import SubsampledMF
+from everypair.models.stateful import Learnt
+from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
+from everypair.problem.losses import get_loss
+from everypair.problem.negatives import resolve_value
+
+Array = NDArray[Any]
+ITEM_ITEM_WEIGHT = 0.3  # of an ItemItem beside the 1 of every other part
+WRITTEN = {cls.__name__: cls for cls in (BPR, EnsembleMF, ItemItem, OneClassMF, Popularity, SubsampledMF)}
+_ROWS_AT_ONCE = 16
+
+
+@part
+@dataclass(frozen=True)
+class BlendState:
+    """The fitted parts, each part's weight and zero, which features each can read, and the search for weights."""
+
+    models: tuple[Any, ...]
+    weights: tuple[float, ...]
+    zeros: tuple[float, ...]
+    reads_left: tuple[bool, ...]
+    reads_right: tuple[bool, ...]
+    interactions: Any
+    search: list[dict[str, Any]] | None
+
+
+class Blend(ScoredModel):
+    """Add the scores of several recommenders: s_u = Σ_p w_p z_p(u), z dividing by the user's root mean square.
+
+        z_p(u)_j = (s_p(u, j) − zero_p) / √((1/n) Σ_j (s_p(u, j) − zero_p)²)
+
+    The mean is over all items and ``zero`` is the score that a part pulls unknown pairs to. ``Blend()`` is a
+    :class:`~everypair.OneClassMF`, which sees what all users have in common, and an :class:`~everypair.ItemItem`, which
+    sees what stands side by side, with fixed weights: the model to start with. It costs about twice the time of the
+    factors alone. Top lists are exact and never need the scores of all users at once.
+
+    Parameters
+    ----------
+    models : recommenders to blend, fitted anew; ``None`` is ``OneClassMF`` (of a rank by the number of users and items)
+        and ``ItemItem()``. Anything with ``fit`` and ``score_users(users=…, interactions=…)`` will do.
+    weights : one number ≥ 0 per model; ``None`` is 0.3 for an ``ItemItem`` and 1 for every other model; ``"auto"`` finds
+        them on held-out entries: all models are fitted twice.
+    held_out : what ``"auto"`` holds out, like what the model is for: ``"random"`` entries, every user's ``"last"`` one,
+        or the latest tenth by ``"time"``; the latter two need ``fit(…, times=…)``.
+    random_state : seed of the models that have none of their own.
+    n_threads : threads to use, all cores by default.
+
+    Attributes
+    ----------
+    models_, weights_ : the fitted models and their weights.
+    search_ : one dict per weights that ``"auto"`` tried, see :func:`~everypair.models.recommend.blend_weights.search_weights`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> blocks = np.kron(np.eye(2), np.ones((6, 5)))  # two groups of users, two of items
+    >>> blocks[0, 0] = 0                              # one event was not observed
+    >>> model = Blend(random_state=0).fit(blocks)
+    >>> items, scores = model.recommend([0], n=1)
+    >>> int(items[0, 0]), model.weights_
+    (0, (1.0, 0.3))
+    """
+
+    models_ = Learnt()
+    weights_ = Learnt()
+    search_ = Learnt()
+    state_: BlendState
+
+    def __init__(
+        self,
+        models: Sequence[Any] | None = None,
+        weights: Sequence[float] | str | None = None,
+        held_out: str = "random",
+        random_state: Any = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.models = models
+        self.weights = weights
+        self.held_out = held_out
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(self, interactions: Any, left_features: Any = None, right_features: Any = None, *, times: Any = None) -> Self:
+        """Fit every model on a matrix of interactions (users × items), features to those that read them.
+
+        ``times`` has a time for every stored pair (a sparse matrix, or an array in row-major order) and is used to hold
+        out late entries with ``weights="auto"`` alone.
+        """
+        threads = resolve_threads(self.n_threads)
+        random = check.generator(self.random_state)
+        matrix = Pairs.from_matrix(interactions).to_csr()
+        models = self._chosen(matrix, random)
+        weights = self._checked_weights(models)
+        zeros = tuple(map(_zero, models))
+        features = {"left_features": left_features, "right_features": right_features}
+        reads = {
+            name: tuple(given is not None and _takes(model.fit, name) for model in models)
+            for name, given in features.items()
+        }
+        for name, given in features.items():
+            if given is not None and not any(reads[name]):
+                raise ValueError(f"none of the models reads {name}.")
+
+        def fitted(training: Any) -> tuple[Any, ...]:
+            return tuple(
+                clone(model).fit(training, **{name: features[name] for name in features if reads[name][number]})
+                for number, model in enumerate(models)
+            )
+
+        search = None
+        if weights is None:
+            seed = int(random.integers(2**31))
+            train, test = hold_out(matrix, self.held_out, times, seed)
+            tried = fitted(train)
+            weights, search = search_weights(
+                lambda users: [
+                    _scaled([model.score_users(users=users)], [zero], [1.0], threads)
+                    for model, zero in zip(tried, zeros)
+                ],
+                train, test, _fixed_weights(models), seed, threads,
+            )  # fmt: skip
+        self.state_ = BlendState(
+            fitted(matrix), weights, zeros, reads["left_features"], reads["right_features"], matrix, search
+        )
+        return self
+
+    def score_users(self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None) -> Array:
+        """Scores of every item for users of the training matrix, or for new ones as in :meth:`recommend`.
+
+        A model that does not read features says nothing about users who are described by them alone.
+        """
+        check_is_fitted(self)
+        state = self.state_
+        if features is not None and not any(state.reads_left):
+            raise ValueError("no model of this blend was fitted with left_features: describe users by interactions.")
+        asked = []
+        for number, reads in enumerate(state.reads_left):
+            if features is None:
+                asked.append((number, {"users": users, "interactions": interactions}))
+            elif reads:
+                asked.append((number, {"users": users, "interactions": interactions, "features": features}))
+            elif interactions is not None:
+                asked.append((number, {"users": users, "interactions": interactions}))
+        return _scaled(
+            [state.models[number].score_users(**arguments) for number, arguments in asked],
+            [state.zeros[number] for number, _ in asked],
+            [state.weights[number] for number, _ in asked],
+            resolve_threads(self.n_threads),
+        )
+
+    def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
+        """Split the score of a pair into contributions of the user's stored pairs, added over the models, and a base.
+
+        What a model cannot explain is in the base. ``n`` keeps only the largest contributions.
+        """
+        check_is_fitted(self)
+        n_users, n_items = self.interactions_.shape
+        (row,) = checked_positions(user, n_users, "user")
+        (column,) = checked_positions(item, n_items, "item")
+        if n is not None:
+            check.integer("n", n)
+        total, base = 0.0, 0.0
+        shares = np.zeros(n_items)
+        for model, weight, zero in zip(self.models_, self.weights_, self.state_.zeros):
+            gaps = model.score_users(users=[row])[0].astype(np.float64) - zero
+            length = np.sqrt(np.mean(gaps**2))
+            scale = weight / length if length > 0 else 0.0
+            total += scale * float(gaps[column])
+            if hasattr(model, "explain"):
+                why = model.explain(int(row), int(column))
+                shares[why.items] += scale * why.contributions
+                base += scale * (why.base - zero)
+            else:
+                base += scale * float(gaps[column])
+        items = np.flatnonzero(shares)
+        items = items[np.argsort(-np.abs(shares[items]), kind="stable")][:n]
+        return Explanation(total, base, items.astype(np.int64), shares[items])
+
+    def add_users(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
+        """Append users to every model by rows of ``interactions`` (c × n), ``features`` or both; return their positions."""
+        return self._grow("add_users", 0, self.state_.reads_left, interactions, features)
+
+    def add_items(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
+        """Append items to every model by columns (m × c), ``features`` or both; return their positions.
+
+        A model that does not read features takes an item that is described by them alone as one without events.
+        """
+        return self._grow("add_items", 1, self.state_.reads_right, interactions, features)
+
+    def to_parts(self) -> Parts:
+        """Return the fitted blend, its models included, as JSON-able values and named arrays."""
+        check_is_fitted(self)
+        arrays: Arrays = {}
+        members = []
+        for number, model in enumerate(self.models_):
+            if WRITTEN.get(type(model).__name__) is not type(model):
+                raise TypeError(f"a blend with {type(model).__name__} can be used, but not written down.")
+            values, own = model.to_parts()
+            arrays.update({f"models.{number}.{name}": array for name, array in own.items()})
+            members.append(values)
+        parameters = self.get_params(deep=False)
+        given = parameters.pop("models")
+        if isinstance(parameters["random_state"], np.random.Generator):
+            parameters["random_state"] = None
+        values = {
+            "class": type(self).__name__,
+            "parameters": encode(parameters, "parameters", arrays)["dict"],
+            "given": None if given is None else [_described(model, n, arrays) for n, model in enumerate(given)],
+            "models": members,
+            "state": encode(replace(self.state_, models=()), "state", arrays),
+        }
+        return Parts(values, arrays)
+
+    @classmethod
+    def from_parts(cls, values: dict[str, Any], arrays: Arrays) -> Self:
+        """Return the blend that :meth:`to_parts` wrote down."""
+        if set(values) != {"class", "parameters", "given", "models", "state"} or values["class"] != cls.__name__:
+            raise ValueError(f"these are not the parts of a {cls.__name__}: {', '.join(map(str, values))}.")
+        given = values["given"]
+        if given is not None:
+            given = [_known(one["class"])(**decode({"dict": one["parameters"]}, arrays)) for one in given]
+        model = cls(models=given, **decode({"dict": values["parameters"]}, arrays))
+        members = []
+        for number, one in enumerate(values["models"]):
+            prefix = f"models.{number}."
+            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+            members.append(_known(one["class"]).from_parts(one, own))
+        model.state_ = replace(decode(values["state"], arrays), models=tuple(members))
+        return model
+
+    def _chosen(self, matrix: Any, random: np.random.Generator) -> list[Any]:
+        """Unfitted models with this blend's seed and threads where they have none of their own."""
+        if self.models is None:
+            chosen = [OneClassMF(rank=auto_rank(matrix)), ItemItem()]
+        else:
+            if not isinstance(self.models, Sequence) or isinstance(self.models, str) or not self.models:
+                raise ValueError("models must be a list of recommenders, or None for OneClassMF and ItemItem.")
+            for model in self.models:
+                if not (hasattr(model, "fit") and hasattr(model, "score_users") and hasattr(model, "get_params")):
+                    raise TypeError(f"models must hold recommenders with fit and score_users, got {model!r}.")
+            chosen = [clone(model) for model in self.models]
+        for model in chosen:
+            own = model.get_params(deep=False)
+            if self.random_state is not None and own.get("random_state", 0) is None:
+                model.set_params(random_state=int(random.integers(2**31)))
+            if self.n_threads is not None and own.get("n_threads", 0) is None:
+                model.set_params(n_threads=self.n_threads)
+        return chosen
+
+    def _checked_weights(self, models: list[Any]) -> tuple[float, ...] | None:
+        """One number per model, or None where they have to be found."""
+        if self.weights is None:
+            return _fixed_weights(models)
+        if isinstance(self.weights, str):
+            if self.weights != "auto":
+                raise ValueError(f'weights must be numbers, None for fixed ones or "auto", got {self.weights!r}.')
+            return None
+        given = np.asarray(self.weights, np.float64)
+        if given.shape != (len(models),) or not np.isfinite(given).all() or given.min() < 0 or given.max() == 0:
+            raise ValueError(
+                f"weights must be {len(models)} finite numbers ≥ 0, one per model and not all 0, got {self.weights!r}."
+            )
+        return tuple(given.tolist())
+
+    def _grow(
+        self, method: str, side: int, reads: tuple[bool, ...], interactions: Any, features: Any
+    ) -> NDArray[np.int64]:
+        check_is_fitted(self)
+        state = self.state_
+        unable = [type(model).__name__ for model in state.models if not hasattr(model, method)]
+        if unable:
+            raise ValueError(f"{' and '.join(unable)} cannot {method.replace('_', ' ')}: fit the blend again.")
+        if interactions is None and features is None:
+            raise ValueError("give the interactions of new entities, their features, or both.")
+        if features is not None and not any(reads):
+            raise ValueError("no model of this blend was fitted with features of that side: give interactions.")
+        events = interactions
+        if events is None:
+            shape = [*self.interactions_.shape]
+            shape[side] = np.shape(features)[0] if not isinstance(features, dict) else np.shape([*features.values()][0])[0]
+            events = sp.csr_array(tuple(shape), dtype=self.interactions_.dtype)
+        grown = tuple(copy.copy(model) for model in state.models)
+        for model, able in zip(grown, reads):
+            if able and features is not None:
+                positions = getattr(model, method)(interactions=interactions, features=features)
+            else:
+                positions = getattr(model, method)(interactions=events)
+        stack = sp.vstack if side == 0 else sp.hstack
+        new, _ = check.as_csr(events, self.interactions_.dtype, "interactions")
+        wider = sp.csr_array(stack([self.interactions_, new], format="csr"))
+        self.state_ = replace(state, models=grown, interactions=wider)
+        return np.asarray(positions)
+
+
+def _scaled(scores: list[Array], zeros: Sequence[float], weights: Sequence[float], n_threads: int) -> Array:
+    """Σ_p w_p z_p of scores (users × items); a part of weight 0 is left out."""
+    out = np.zeros(scores[0].shape, np.result_type(*scores))
+    for own, zero, weight in zip(scores, zeros, weights):
+        if weight:
+            kept = np.ascontiguousarray(own)
+
+            def work(chunk: Chunk, worker: int, own: Array = kept, zero: float = zero, weight: float = weight) -> None:
+                add_scaled(*chunk, own, own.dtype.type(zero), weight, out)
+
+            run_chunks(work, even_chunks(len(out), _ROWS_AT_ONCE), n_threads)
+    return out
+
+
+def _zero(model: Any) -> float:
+    """The score that a model pulls unknown pairs to, where it is one number; otherwise 0."""
+    if not (hasattr(model, "negative_value") and hasattr(model, "loss")):
+        return 0.0
+    value = resolve_value(model.negative_value, get_loss(model.loss))
+    return float(value) if check.is_number(value) else 0.0
+
+
+def _fixed_weights(models: list[Any]) -> tuple[float, ...]:
+    return tuple(ITEM_ITEM_WEIGHT if isinstance(model, ItemItem) else 1.0 for model in models)
+
+
+def _takes(function: Any, name: str) -> bool:
+    return name in inspect.signature(function).parameters
+
+
+def _described(model: Any, number: int, arrays: Arrays) -> dict[str, Any]:
+    parameters = {
+        name: None if isinstance(value, np.random.Generator) else value
+        for name, value in model.get_params(deep=False).items()
+    }
+    return {
+        "class": type(model).__name__,
+        "parameters": encode(parameters, f"given.{number}", arrays)["dict"],
+    }
+
+
+def _known(name: Any) -> Any:
+    if name not in WRITTEN:
+        raise ValueError(f"a blend cannot hold the class {name!r}; known: {', '.join(WRITTEN)}.")
+    return WRITTEN[name]
