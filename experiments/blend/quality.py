@@ -3,8 +3,9 @@
     python experiments/blend/quality.py [--data ml1m yelp2018 …] [--seeds 3] [--auto] [--smoke]
 
 A seed is that of the models, and of the 9:1 split where the data set has none of its own (yelp2018 is as published).
-Each data set runs in a process of its own and writes results/quality_<data>.json (--auto: quality_auto_<data>.json, with
-weights="auto"); report.py turns these into tables. --smoke: the embedded data only, one seed, nothing is written.
+Each data set runs in a process of its own and writes results/quality_<data>.json (with --auto, which finds the weights
+on held-out training entries, quality_auto_<data>.json); report.py turns these into tables. --smoke: a part of the
+embedded data, one seed, nothing is written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The kernels of the item–item regression beside plain numpy: neighbours, stored pairs of G, systems, Cholesky, scores."""
+"""The kernels of the item–item regression beside plain numpy: neighbours, pairs of G, systems, Cholesky, scores."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The item–item regression equals least squares over all m·n pairs, and EASE's closed form where nothing is left out."""
+"""The item–item regression equals least squares over all m·n pairs, and EASE's closed form with all neighbours."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def problem(seed=0):
 
 
 def every_pair(values, weights, support, ridge, negative_weight):
-    """Stack one row per pair (i, j) and one column per free coefficient (l, j), with ridge rows below; solve by lstsq."""
+    """One row per pair (i, j), one column per free coefficient (l, j), ridge rows below: solved by lstsq."""
     m, n = values.shape
     signs = np.sign(values)
     free = [(l, j) for j in range(n) for l in support[j]]

@@ -1,4 +1,4 @@
-"""A = L Lᵀ and A b = h for small dense systems inside a kernel, row by row: as fast as LAPACK's own at a few hundred rows.
+"""A = L Lᵀ and A b = h for small dense systems inside a kernel, row by row: as fast as LAPACK at a few hundred rows.
 
 Two rows are reduced against four finished ones at a time, so that each number read is used several times. Everything is
 in place and nothing is allocated.

@@ -170,9 +170,9 @@ def regress_columns(
 
     ``nearest`` lists candidates in *descending* order with −1 at the end. The row of G stored for candidate a then
     holds only candidates before a, which belong left of A's diagonal, and items that are none: those are sent to the
-    last column, which no candidate needs, so that the loop over stored pairs has no branch. ``A`` has a row and a column
-    per candidate, ``places`` a place per item that says "last column", ``found`` a place per candidate. Returns the first column
-    whose system is not positive definite, or −1.
+    last column, which no candidate needs, so that the loop over stored pairs has no branch. ``A`` has a row and a
+    column per candidate, ``places`` says "last column" for every item, ``found`` has a place per candidate. Returns the
+    first column whose system is not positive definite, or −1.
     """
     last = np.uint32(nearest.shape[1] - 1)
     for t in range(start, stop):
@@ -206,10 +206,9 @@ def regress_columns(
             excess = user_weights[i] * (column_weights[s] - negative_weight)
             if excess != 0.0:
                 for x in range(hits):
+                    a, part = places[items[found[x]]], excess * signs[found[x]]
                     for y in range(x, hits):  # a row lists its items in ascending order, the candidates descend
-                        A[places[items[found[x]]], places[items[found[y]]]] += (
-                            excess * signs[found[x]] * signs[found[y]]
-                        )
+                        A[a, places[items[found[y]]]] += part * signs[found[y]]
         for a in range(size):
             places[nearest[t, a]] = last
         if not factorize(A, size):

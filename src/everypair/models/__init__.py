@@ -12,4 +12,14 @@ from everypair.models.recommend import (
     SubsampledMF,
 )
 
-__all__ = ["BPR", "Blend", "EnsembleMF", "Explanation", "ItemItem", "MultiLabelMF", "OneClassMF", "Popularity", "SubsampledMF"]
+__all__ = [
+    "BPR",
+    "Blend",
+    "EnsembleMF",
+    "Explanation",
+    "ItemItem",
+    "MultiLabelMF",
+    "OneClassMF",
+    "Popularity",
+    "SubsampledMF",
+]

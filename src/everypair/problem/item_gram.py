@@ -2,11 +2,11 @@
 
     ½ Σ_i d_i Σ_j w_ij (y_ij − Σ_l x_il B_lj)² + ½ Σ_lj λ_l B_lj²,   λ_l = reg + scale · G_ll,   B_jj = 0
 
-x_il is 1 for a like, −1 for a dislike, 0 for the rest; y_ij is 1 for a like and 0 for everything else; w_ij is the stored
-pair's weight c_ij and ρ for every other pair. All pairs that are not stored come in through G alone.
+x_il is 1 for a like, −1 for a dislike, 0 for the rest; y_ij is 1 for a like and 0 for everything else; w_ij is the
+stored pair's weight c_ij and ρ for every other pair. All pairs that are not stored come in through G alone.
 
-Items are renumbered from the rarest to the most frequent. Of G only the part right of its diagonal is stored, so the row
-of a frequent item is short because few items are more frequent, and that of a rare one because it has few users.
+Items are renumbered from the rarest to the most frequent. Of G only the part right of its diagonal is stored, so the
+row of a frequent item is short because few items are more frequent, and that of a rare one because it has few users.
 Memory: (4 + float) bytes for each of at most min(n²/2, ½ Σ_i |Ω_i|²) pairs of items that share a user.
 """
 
@@ -80,7 +80,9 @@ class ItemGram:
         order = np.argsort(counts, kind="stable")
         label = np.empty_like(order)
         label[order] = np.arange(len(order))
-        renumbered = sp.csr_array((matrix.data.copy(), label[matrix.indices].astype(np.int32), matrix.indptr), matrix.shape)
+        renumbered = sp.csr_array(
+            (matrix.data.copy(), label[matrix.indices].astype(np.int32), matrix.indptr), matrix.shape
+        )
         renumbered.sort_indices()
         row_start, items = renumbered.indptr.astype(np.int64), renumbered.indices
         signs = np.sign(renumbered.data).astype(dtype)

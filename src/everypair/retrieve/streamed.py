@@ -43,7 +43,8 @@ def top_k_of_blocks(
     ``dtype``; the array is overwritten. It may use threads itself: blocks are asked for one after the other.
 
     >>> scores = np.array([[1.0, 3.0, 2.0], [5.0, 4.0, 6.0]])
-    >>> items, best = top_k_of_blocks(lambda start, stop: scores[start:stop].copy(), 2, 3, 2, dtype=np.float64, block=[2])
+    >>> take = lambda start, stop: scores[start:stop].copy()
+    >>> items, best = top_k_of_blocks(take, rows=2, n_items=3, n=2, dtype=np.float64, block=[2])
     >>> items.tolist(), best.tolist()
     ([[1, 0], [0, 1]], [[3.0, 1.0], [5.0, 4.0]])
     """

@@ -2,8 +2,8 @@
 
     A = ρ G_NN + Σ_{i∈Ω_j} d_i (c_ij − ρ) x_iN x_iNᵀ + diag(λ_N),   h = Σ_{i∈Ω_j, liked} d_i c_ij x_iN
 
-With weights c = ρ = 1 and no dislikes this is (G_NN + diag(λ_N)) b = G_Nj. Without a limit on neighbours it has a closed
-form: with P = (G + diag λ)⁻¹, B_lj = −P_lj / P_jj off the diagonal.
+With weights c = ρ = 1 and no dislikes this is (G_NN + diag(λ_N)) b = G_Nj. Without a limit on neighbours it has a
+closed form: with P = (G + diag λ)⁻¹, B_lj = −P_lj / P_jj off the diagonal.
 """
 
 from __future__ import annotations
@@ -38,9 +38,7 @@ class ItemRidge:
         return np.asarray(self.reg + self.scale * diagonal, diagonal.dtype)
 
 
-def regress(
-    gram: ItemGram, nearest: NDArray[np.int32], columns: Columns, ridge: ItemRidge, n_threads: int = 1
-) -> Any:
+def regress(gram: ItemGram, nearest: NDArray[np.int32], columns: Columns, ridge: ItemRidge, n_threads: int = 1) -> Any:
     """Return B (items × columns, csr, items numbered as in ``gram``): column t regressed on the items ``nearest[t]``.
 
     ``nearest`` lists items in descending order, −1 at the end. ``columns`` are the targets' stored pairs, those of
@@ -71,7 +69,7 @@ def regress(
 
 
 def imputed(gram: ItemGram, nearest: NDArray[np.int32], shares: Array, ridge: ItemRidge) -> Any:
-    """Return B (items × columns) of columns without stored pairs, as if column t were Σ_l share_tl x_l over its items N.
+    """Return B (items × columns) of columns without stored pairs, as if column t were Σ_l share_tl x_l over items N.
 
         (G_NN + diag λ_N) b = G_NN share
 

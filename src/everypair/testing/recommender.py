@@ -73,8 +73,8 @@ class RecommenderContract:
     ``make_model(**params)`` returns an unfitted model with a fixed seed, small enough for 44 × 21 interactions.
     ``quality_floor`` is the share of users whose held-out item comes first. ``personal`` says whether the answer
     depends on the user. ``fold_in_tolerance`` bounds how far a folded-in training row's scores may be from the trained
-    ones, as a share of their range. Tests of a parameter (``dtype``, ``n_threads``) or of a method that a model may lack
-    (``similar_users``) pass where the model has none.
+    ones, as a share of their range. Tests of a parameter (``dtype``, ``n_threads``) or of a method that a model may
+    lack (``similar_users``) pass where the model has none.
 
     >>> from everypair import Popularity
     >>> class TestPopularity(RecommenderContract):

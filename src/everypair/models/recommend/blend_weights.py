@@ -35,7 +35,7 @@ def hold_out(interactions: Any, held_out: str, times: Any, seed: int) -> tuple[A
     if held_out == "random":
         return split_entries(interactions, SHARE, random_state=seed)
     if times is None:
-        raise ValueError(f'held_out={held_out!r} needs the times of the stored pairs: fit(interactions, times=…).')
+        raise ValueError(f"held_out={held_out!r} needs the times of the stored pairs: fit(interactions, times=…).")
     if held_out == "last":
         return split_leave_last(interactions, times)
     return split_time(interactions, times, SHARE)
@@ -52,9 +52,9 @@ def search_weights(
     """Return the best weights and the table of all that were tried, in order.
 
     ``scale_parts(users)`` returns every part's scores of these users, each user's of root mean square 1. A row of the
-    table has ``"weights"``, the mean ``"ndcg@10"`` over users with its ``"standard_error"``, and the mean ``"gain"`` over
-    the starting weights with the standard error of that difference, user by user. Of equal means the one tried first is
-    kept, and the starting weights are tried first.
+    table has ``"weights"``, the mean ``"ndcg@10"`` over users with its ``"standard_error"``, and the mean ``"gain"``
+    over the starting weights with the standard error of that difference, user by user. Of equal means the one tried
+    first is kept, and the starting weights are tried first.
     """
     seen, positives = stored_pattern(train, "train"), positive_pattern(test, "held-out entries")
     check_truth(seen, positives, "train", "held-out entries")

@@ -349,7 +349,6 @@ def _longer(features: Any, new: Any, count: int) -> Any:
     """Features with those of new items, which are zero where they were not given."""
     if features is None:
         return None
-    if new is None:
-        new = sp.csr_array((count, features.shape[1]), dtype=features.dtype)
-        new = new if sp.issparse(features) else new.toarray()
-    return sp.csr_array(sp.vstack([features, new], format="csr")) if sp.issparse(features) else np.vstack([features, new])
+    added = sp.csr_array((count, features.shape[1]), dtype=features.dtype) if new is None else sp.csr_array(new)
+    longer = sp.vstack([sp.csr_array(features), added], format="csr")
+    return sp.csr_array(longer) if sp.issparse(features) else longer.toarray()

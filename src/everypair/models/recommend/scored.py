@@ -56,8 +56,9 @@ class ScoredModel(Stateful):
         rest is −1 with score −inf.
         """
         score_block, seen = self._asked(users, interactions, features)
+        rows, n_items = seen.shape
         return top_k_of_blocks(
-            score_block, *seen.shape, n, exclude=seen if exclude_seen else None, allow=allow, block=block,
+            score_block, rows, n_items, n, exclude=seen if exclude_seen else None, allow=allow, block=block,
             dtype=self.interactions_.dtype, n_threads=self.n_threads,
         )  # fmt: skip
 
@@ -90,13 +91,13 @@ class ScoredModel(Stateful):
             return lambda start, stop: self.score_users(positions[start:stop]), seen
         if users is not None:
             raise ValueError("give either users (known ones) or a description of new ones, not both.")
-        read = None if features is None else _checked_features(features)
+        read = None if features is None else checked_features(features)
         if interactions is None:
-            seen = sp.csr_array((_n_rows(read), n_items), dtype=self.interactions_.dtype)
+            seen = sp.csr_array((n_rows(read), n_items), dtype=self.interactions_.dtype)
             return lambda start, stop: self.score_users(features=_stretch(read, start, stop)), seen
         rows = checked_rows(interactions, n_items, self.interactions_.dtype)
-        if read is not None and _n_rows(read) != rows.shape[0]:
-            raise ValueError(f"features must have one row per user ({rows.shape[0]}), got {_n_rows(read)}.")
+        if read is not None and n_rows(read) != rows.shape[0]:
+            raise ValueError(f"features must have one row per user ({rows.shape[0]}), got {n_rows(read)}.")
         return (
             lambda start, stop: self.score_users(
                 interactions=rows[start:stop], features=None if read is None else _stretch(read, start, stop)
@@ -111,13 +112,15 @@ class ScoredModel(Stateful):
         return tags
 
 
-def _checked_features(features: Any) -> Any:
+def checked_features(features: Any) -> Any:
+    """Return features as a matrix, or as a dict of named matrices."""
     if isinstance(features, Mapping):
         return {group: checked_matrix(part, f"features[{group!r}]") for group, part in features.items()}
     return checked_matrix(features, "features")
 
 
-def _n_rows(features: Any) -> int:
+def n_rows(features: Any) -> int:
+    """Number of entities that checked features describe."""
     return int((next(iter(features.values())) if isinstance(features, dict) else features).shape[0])
 
 
