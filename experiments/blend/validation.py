@@ -24,7 +24,7 @@ from datasets import split
 
 from everypair import ItemItem, OneClassMF
 from everypair.data import load_debian, split_entries
-from everypair.models.recommend.blend import _scaled
+from everypair.models.recommend.blend import scaled
 from everypair.models.recommend.blend_weights import search_weights
 from everypair.models.recommend.defaults import auto_rank
 
@@ -49,7 +49,7 @@ def weighted(matrix: Any, gamma: float) -> Any:
 
 def search(models: list[Any], zeros: list[float], train: Any, validation: Any) -> list[dict[str, Any]]:
     def scale_parts(users: Any) -> list[Any]:
-        return [_scaled([model.score_users(users)], [zero], [1.0], 2) for model, zero in zip(models, zeros)]
+        return [scaled(model.score_users(users), zero, 2) for model, zero in zip(models, zeros)]
 
     return search_weights(scale_parts, train, validation, (1.0, 0.3), 0, 2)[1]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from everypair import BPR, Blend, ItemItem, OneClassMF, Popularity
 from everypair.models.recommend.blend_weights import GRID, search_weights
@@ -63,13 +63,18 @@ def test_seed_and_threads_go_to_models_that_have_none():
 
 
 def test_anything_with_scores_can_be_blended():
-    class Constant(Popularity):
+    class Constant(BaseEstimator):
+        def fit(self, interactions):
+            return self
+
         def score_users(self, users=None, interactions=None, features=None):
             rows = len(users) if interactions is None else interactions.shape[0]
             return np.tile(np.arange(21.0)[::-1], (rows, 1))
 
     model = Blend([Constant()]).fit(MATRIX)
     assert model.recommend(n=1, exclude_seen=False)[0].ravel().tolist() == [0] * 44
+    assert model.recommend(interactions=MATRIX[:3], n=2, exclude_seen=False)[0].tolist() == [[0, 1]] * 3
+    assert model.score_users([3, 4]).shape == (2, 21)
     with pytest.raises(TypeError, match="Constant can be used, but not written down"):
         model.to_parts()
 

@@ -18,7 +18,7 @@ from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.kernels.score_rows import add_scaled
 from everypair.models.parts import Arrays, Parts, decode, encode, part
-from everypair.models.recommend.base import checked_positions
+from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
 from everypair.models.recommend.blend_weights import hold_out, search_weights
 from everypair.models.recommend.bpr import BPR
 from everypair.models.recommend.defaults import auto_rank
@@ -27,27 +27,30 @@ from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.item_item import ItemItem
 from everypair.models.recommend.one_class import OneClassMF
 from everypair.models.recommend.popularity import Popularity
-from everypair.models.recommend.scored import ScoredModel, checked_features, n_rows
+from everypair.models.recommend.scored import ScoredModel, count_described
 from everypair.models.recommend.subsampled import SubsampledMF
 from everypair.models.stateful import Learnt
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
+from everypair.problem.gram import gram
 from everypair.problem.losses import get_loss
 from everypair.problem.negatives import resolve_value
+from everypair.retrieve import ScoredRows
 
 Array = NDArray[Any]
 ITEM_ITEM_WEIGHT = 0.3  # of an ItemItem beside the 1 of every other part
 WRITTEN = {cls.__name__: cls for cls in (BPR, EnsembleMF, ItemItem, OneClassMF, Popularity, SubsampledMF)}
-_ROWS_AT_ONCE = 16
+_ROWS_AT_ONCE = 4  # whose scores stay in the cache while they are scaled
 
 
 @part
 @dataclass(frozen=True)
 class BlendState:
-    """The fitted parts, each part's weight and zero, which features each can read, and the search for weights."""
+    """The fitted parts; of each its weight and zero, [V, 1]ᵀ[V, 1] where it has factors, and what features it reads."""
 
     models: tuple[Any, ...]
     weights: tuple[float, ...]
     zeros: tuple[float, ...]
+    grams: tuple[Array | None, ...]
     reads_left: tuple[bool, ...]
     reads_right: tuple[bool, ...]
     interactions: Any
@@ -146,40 +149,52 @@ class Blend(ScoredModel):
             train, test = hold_out(matrix, self.held_out, times, seed)
             tried = fitted(train)
             weights, search = search_weights(
-                lambda users: [
-                    _scaled([model.score_users(users=users)], [zero], [1.0], threads)
-                    for model, zero in zip(tried, zeros)
-                ],
+                lambda users: [scaled(model.score_users(users), zero, threads) for model, zero in zip(tried, zeros)],
                 train, test, _fixed_weights(models), seed, threads,
             )  # fmt: skip
+        final = fitted(matrix)
         self.state_ = BlendState(
-            fitted(matrix), weights, zeros, reads["left_features"], reads["right_features"], matrix, search
-        )
+            final, weights, zeros, tuple(_gram(model, threads) for model in final), reads["left_features"],
+            reads["right_features"], matrix, search,
+        )  # fmt: skip
         return self
 
-    def score_users(self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None) -> Array:
-        """Scores of every item for users of the training matrix, or for new ones as in :meth:`recommend`.
+    def scored_rows(self, users: ArrayLike | None, interactions: Any, features: Any) -> tuple[ScoredRows, Any]:
+        """Σ_p w_p z_p: one factorization of the parts with factors, scaled by Gram matrices, and all other parts.
 
         A model that does not read features says nothing about users who are described by them alone.
         """
-        check_is_fitted(self)
         state = self.state_
         if features is not None and not any(state.reads_left):
             raise ValueError("no model of this blend was fitted with left_features: describe users by interactions.")
-        asked = []
-        for number, reads in enumerate(state.reads_left):
-            if features is None:
-                asked.append((number, {"users": users, "interactions": interactions}))
-            elif reads:
-                asked.append((number, {"users": users, "interactions": interactions, "features": features}))
-            elif interactions is not None:
-                asked.append((number, {"users": users, "interactions": interactions}))
-        return _scaled(
-            [state.models[number].score_users(**arguments) for number, arguments in asked],
-            [state.zeros[number] for number, _ in asked],
-            [state.weights[number] for number, _ in asked],
-            resolve_threads(self.n_threads),
-        )
+        seen = self._seen(users, interactions, features)
+        factors, others, constant = [], [], np.zeros(seen.shape[0])
+        for number, (model, weight, zero) in enumerate(zip(state.models, state.weights, state.zeros)):
+            known = features if state.reads_left[number] else None
+            if weight == 0 or (features is not None and interactions is None and known is None):
+                continue
+            if isinstance(model, FactorModel):
+                left, _ = model._left_rows(users, interactions, known)
+                scale = _scales(left, state.grams[number], zero, weight)
+                constant -= zero * scale
+                factors.append((left * scale[:, None].astype(left.dtype), model.right_factors_))
+            else:
+                others.append((_rows_of(model, users, interactions, known, seen.shape), zero, weight))
+        dtype = np.result_type(*(pair[0] for pair in factors), *(rows.dtype for rows, _, _ in others))
+
+        def fill(start: int, stop: int, out: Array) -> None:
+            out[:] = constant[start:stop, None]
+            for rows, zero, weight in others:
+                room = np.empty((_ROWS_AT_ONCE, out.shape[1]), rows.dtype)
+                for first, beyond in even_chunks(stop - start, _ROWS_AT_ONCE):
+                    rows.fill(start + first, start + beyond, room[: beyond - first])
+                    add_scaled(0, beyond - first, room, room.dtype.type(zero), weight, out[first:beyond])
+
+        rows, n_items = seen.shape
+        if not factors:
+            return ScoredRows(rows, n_items, dtype, fill), seen
+        left, right = (np.concatenate(side, axis=1, dtype=dtype) for side in zip(*factors))
+        return ScoredRows(rows, n_items, dtype, fill, left, right), seen
 
     def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
         """Split the score of a pair into contributions of the user's stored pairs, added over the models, and a base.
@@ -261,6 +276,15 @@ class Blend(ScoredModel):
         model.state_ = replace(decode(values["state"], arrays), models=tuple(members))
         return model
 
+    def _seen(self, users: ArrayLike | None, interactions: Any, features: Any) -> Any:
+        """What the users that are asked for have."""
+        stored = self.interactions_
+        if interactions is not None:
+            return checked_rows(interactions, stored.shape[1], stored.dtype)
+        if features is not None:
+            return sp.csr_array((count_described(features), stored.shape[1]), dtype=stored.dtype)
+        return stored if users is None else stored[checked_positions(users, stored.shape[0], "user")]
+
     def _chosen(self, matrix: Any, random: np.random.Generator) -> list[Any]:
         """Unfitted models with this blend's seed and threads where they have none of their own."""
         chosen: list[Any]
@@ -312,7 +336,7 @@ class Blend(ScoredModel):
         events = interactions
         if events is None:
             shape = [*self.interactions_.shape]
-            shape[side] = n_rows(checked_features(features))
+            shape[side] = count_described(features)
             events = sp.csr_array(tuple(shape), dtype=self.interactions_.dtype)
         grown = tuple(copy.copy(model) for model in state.models)
         for model, able in zip(grown, reads):
@@ -323,22 +347,61 @@ class Blend(ScoredModel):
         stack = sp.vstack if side == 0 else sp.hstack
         new, _ = check.as_csr(events, self.interactions_.dtype, "interactions")
         wider = sp.csr_array(stack([self.interactions_, new], format="csr"))
-        self.state_ = replace(state, models=grown, interactions=wider)
+        threads = resolve_threads(self.n_threads)
+        self.state_ = replace(
+            state, models=grown, interactions=wider, grams=tuple(_gram(model, threads) for model in grown)
+        )
         return np.asarray(positions)
 
 
-def _scaled(scores: list[Array], zeros: Sequence[float], weights: Sequence[float], n_threads: int) -> Array:
-    """Σ_p w_p z_p of scores (users × items); a part of weight 0 is left out."""
-    out = np.zeros(scores[0].shape, np.result_type(*scores))
-    for own, zero, weight in zip(scores, zeros, weights):
-        if weight:
-            kept = np.ascontiguousarray(own)
+def scaled(scores: Array, zero: float, n_threads: int) -> Array:
+    """(s − zero) / rms(s − zero), row by row.
 
-            def work(chunk: Chunk, worker: int, own: Array = kept, zero: float = zero, weight: float = weight) -> None:
-                add_scaled(*chunk, own, own.dtype.type(zero), weight, out)
+    >>> scaled(np.array([[1.0, 7.0]]), zero=0.0, n_threads=1).round(6).tolist()
+    [[0.2, 1.4]]
+    """
+    kept = np.ascontiguousarray(scores)
+    out = np.zeros_like(kept)
 
-            run_chunks(work, even_chunks(len(out), _ROWS_AT_ONCE), n_threads)
+    def work(chunk: Chunk, worker: int) -> None:
+        add_scaled(*chunk, kept, kept.dtype.type(zero), 1.0, out)
+
+    run_chunks(work, even_chunks(len(out), _ROWS_AT_ONCE), n_threads)
     return out
+
+
+def _gram(model: Any, n_threads: int) -> Array | None:
+    """[V, 1]ᵀ[V, 1] of a model with factors, from which the root mean square of any user's scores follows."""
+    if not isinstance(model, FactorModel):
+        return None
+    right = model.right_factors_
+    extended = np.concatenate([right, np.ones((len(right), 1), right.dtype)], axis=1)
+    return gram(extended, np.ones(len(right)), n_threads=n_threads).matrix
+
+
+def _scales(left: Array, gram_matrix: Array | None, zero: float, weight: float) -> Array:
+    """w / √((1/n) ‖[u, −zero] [V, 1]ᵀ‖²) of every row u, and 0 where all its scores are ``zero``."""
+    assert gram_matrix is not None
+    extended = np.concatenate([left.astype(np.float64), np.full((len(left), 1), -zero)], axis=1)
+    squares = np.maximum(np.einsum("ij,ij->i", extended @ gram_matrix, extended), 0) / gram_matrix[-1, -1]
+    return np.divide(weight, np.sqrt(squares), out=np.zeros(len(left)), where=squares > 0)
+
+
+def _rows_of(
+    model: Any, users: ArrayLike | None, interactions: Any, features: Any, shape: tuple[int, int]
+) -> ScoredRows:
+    """Scores of a part without factors: of the library's own by rows, of any other model by ``score_users``."""
+    if isinstance(model, ScoredModel):
+        return model.scored_rows(users, interactions, features)[0]
+
+    def fill(start: int, stop: int, out: Array) -> None:
+        if interactions is None:
+            asked = np.arange(start, stop) if users is None else np.atleast_1d(users)[start:stop]
+            out[:] = model.score_users(users=asked)
+        else:
+            out[:] = model.score_users(interactions=sp.csr_array(interactions)[start:stop])
+
+    return ScoredRows(*shape, dtype=np.dtype(np.float32), fill=fill)
 
 
 def _zero(model: Any) -> float:

@@ -17,7 +17,6 @@ from everypair.metrics.patterns import positive_pattern, stored_pattern
 from everypair.metrics.per_row import ndcg
 from everypair.metrics.ranking import Ranker, check_truth
 from everypair.parallel import even_chunks
-from everypair.retrieve.streamed import rows_of_block
 
 Array = NDArray[Any]
 Weights = tuple[float, ...]
@@ -25,6 +24,7 @@ GRID = (0.0, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 LENGTH = 10  # of the lists whose nDCG decides
 SHARE = 0.1  # of the entries is held out
 MOST_USERS = 10_000  # are measured, drawn at random where there are more
+MEMORY_MB = 128  # of float32 scores of one part at a time
 SPLITS = ("random", "last", "time")
 
 
@@ -65,7 +65,7 @@ def search_weights(
 
     def measure(candidates: list[Weights]) -> list[Array]:
         rankers = [Ranker(seen, positives, top=0) for _ in candidates]
-        for first, beyond in even_chunks(len(users), rows_of_block(positives.shape[1], 8)):
+        for first, beyond in even_chunks(len(users), max(1, MEMORY_MB * 2**18 // positives.shape[1])):
             parts = scale_parts(users[first:beyond])
             for ranker, weights in zip(rankers, candidates):
                 total = np.zeros_like(parts[0])

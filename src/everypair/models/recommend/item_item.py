@@ -21,15 +21,15 @@ from everypair.models.recommend.base import checked_positions, checked_rows
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.scored import ScoredModel
 from everypair.models.stateful import Learnt
-from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
+from everypair.parallel import even_chunks, resolve_threads
 from everypair.problem.item_gram import Columns, ItemGram, degree_weights, dense_gram
+from everypair.retrieve import ScoredRows
 from everypair.solvers.item_regression import ItemRidge, closed_form, imputed, regress
 
 Array = NDArray[Any]
 POPULARITY = 1e-3  # of an item's share of users in every score: decides where nothing else does
 FEATURE_NEIGHBORS = 20  # items that stand for one without events
 MEMORY_MB = 4096.0
-_ROWS_AT_ONCE = 16
 _COMPARED_AT_ONCE = 256
 
 
@@ -143,19 +143,31 @@ class ItemItem(ScoredModel):
         self.state_ = ItemItemState(coefficients, _base(matrix, weights), matrix, weights, features, feature_map)
         return self
 
-    def score_users(self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None) -> Array:
-        """Scores of every item for users of the training matrix, or for new ones with these ``interactions``."""
-        check_is_fitted(self)
+    def scored_rows(self, users: ArrayLike | None, interactions: Any, features: Any) -> tuple[ScoredRows, Any]:
+        """base + xB of known users, or of new ones by their interactions: nothing has to be solved."""
         if features is not None:
             raise ValueError("ItemItem knows users by their interactions alone, not by features.")
-        matrix = self.interactions_
+        seen = self.interactions_
         if interactions is not None:
-            if users is not None:
-                raise ValueError("give either users (known ones) or interactions of new ones, not both.")
-            matrix = checked_rows(interactions, matrix.shape[1], matrix.dtype)
+            seen = checked_rows(interactions, seen.shape[1], seen.dtype)
         elif users is not None:
-            matrix = matrix[checked_positions(users, matrix.shape[0], "user")]
-        return self._scores(matrix)
+            seen = seen[checked_positions(users, seen.shape[0], "user")]
+        signs, coefficients, base = _signs(seen), self.coefficients_, self.state_.base
+        row_start = signs.indptr.astype(np.int64)
+
+        def fill(start: int, stop: int, out: Array) -> None:
+            own = row_start[start : stop + 1]
+            if sp.issparse(coefficients):
+                sparse_scores(
+                    0, stop - start, own, signs.indices, signs.data, coefficients.indptr, coefficients.indices,
+                    coefficients.data, base, out,
+                )  # fmt: skip
+            else:
+                sparse_dense(0, stop - start, own, signs.indices, signs.data, coefficients, out)
+                out += base
+
+        rows, n_items = seen.shape
+        return ScoredRows(rows, n_items, base.dtype, fill), seen
 
     def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` items nearest to each of ``items`` by G_lj / √(G_ll G_jj), itself left out, and the cosines.
@@ -251,24 +263,6 @@ class ItemItem(ScoredModel):
             features=_longer(state.features, new, columns.shape[1]),
         )
         return np.arange(n_items, n_items + columns.shape[1])
-
-    def _scores(self, matrix: Any) -> Array:
-        signs, coefficients, base = _signs(matrix), self.coefficients_, self.state_.base
-        out = np.empty(matrix.shape, base.dtype)
-        row_start = signs.indptr.astype(np.int64)
-
-        def work(chunk: Chunk, worker: int) -> None:
-            if sp.issparse(coefficients):
-                sparse_scores(
-                    *chunk, row_start, signs.indices, signs.data, coefficients.indptr, coefficients.indices,
-                    coefficients.data, base, out,
-                )  # fmt: skip
-            else:
-                sparse_dense(*chunk, row_start, signs.indices, signs.data, coefficients, out)
-                out[slice(*chunk)] += base
-
-        run_chunks(work, even_chunks(matrix.shape[0], _ROWS_AT_ONCE), resolve_threads(self.n_threads))
-        return out
 
     def _all_neighbors(self, matrix: Any, weights: Array, ridge: ItemRidge) -> Array:
         if np.any(matrix.data != 1) or ridge.negative_weight != 1:
