@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_csr
 from everypair.data.pairs import Pairs
+from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
 from everypair.features.matrix import Features
 from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
@@ -42,6 +43,7 @@ class FactorizationModel(FactorModel):
     rank_: int
     biases_: bool
     every_pair_: bool = False
+    weighting_: DegreeWeighting | None = None
     left_feature_weights_: Array | None
     right_feature_weights_: Array | None
     feature_maps_: tuple[FeatureMap | None, FeatureMap | None] = (None, None)
@@ -211,6 +213,10 @@ class FactorizationModel(FactorModel):
         values: ArrayLike | None = None,
         centers: Array | None = None,
     ) -> RowProblem:
+        if self.weighting_ is not None:
+            stored = self.interactions_
+            degrees = np.bincount(stored.indices, minlength=stored.shape[1]) if side == LEFT else np.diff(stored.indptr)
+            rows = self.weighting_.weighted_rows(rows, degrees)
         problem = new_rows(
             side, rows, self.loss_, self.negatives_, self.ridge_, self._frozen(side), targets, weights, values, centers
         )
