@@ -78,7 +78,7 @@ class ScoredRows:
         memory_mb: float = MEMORY_MB,
         n_threads: int | None = None,
     ) -> tuple[NDArray[np.int32], Array]:
-        """Return the n items with the greatest scores for every row: (items, scores), as ``everypair.retrieve.top_k``."""
+        """Return the n items with the greatest scores for every row: (items, scores), as :func:`top_k`."""
         n = checked_n(n)
         threads = resolve_threads(n_threads)
         filters = make_filters(self.rows, self.n_items, exclude, allow, block)
