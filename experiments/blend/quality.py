@@ -1,8 +1,9 @@
 """Quality, time and memory of Blend() with all defaults, beside its parts and OneClassMF(), on held-out data.
 
-    python experiments/blend/quality.py [--data ml1m yelp2018 …] [--seeds 3] [--auto] [--smoke]
+    python experiments/blend/quality.py [--data ml1m yelp2018 …] [--seeds 3] [--auto] [--one-split] [--smoke]
 
 A seed is that of the models, and of the 9:1 split where the data set has none of its own (yelp2018 is as published).
+With --one-split all seeds share the split of seed 0, and quality_one_split_<data>.json is written.
 Each data set runs in a process of its own and writes results/quality_<data>.json (with --auto, which finds the weights
 on held-out training entries, quality_auto_<data>.json); report.py turns these into tables. --smoke: a part of the
 embedded data, one seed, nothing is written.
@@ -68,11 +69,12 @@ def one_seed(train: Any, test: Any, seed: int, auto: bool) -> dict[str, Any]:
     return record
 
 
-def study(name: str, seeds: int, auto: bool, smoke: bool) -> None:
+def study(name: str, seeds: int, auto: bool, one_split: bool, smoke: bool) -> None:
     Blend(weights="auto", random_state=0).fit(np.kron(np.eye(3), np.ones((30, 20)))).recommend(n=10)  # compile
     records = []
     for seed in range(seeds):
-        train, test = split_entries(load_debian().depends[:3000], 0.1, seed) if smoke else split(name, seed)
+        number = 0 if one_split else seed
+        train, test = split_entries(load_debian().depends[:3000], 0.1, seed) if smoke else split(name, number)
         records.append(one_seed(train, test, seed, auto))
         print(name, json.dumps({key: value for key, value in records[-1].items() if key != "search"}), flush=True)
     result = {
@@ -84,7 +86,8 @@ def study(name: str, seeds: int, auto: bool, smoke: bool) -> None:
     }
     if not smoke:
         RESULTS.mkdir(exist_ok=True)
-        path = RESULTS / f"quality_{'auto_' if auto else ''}{name}.json"
+        kind = ("auto_" if auto else "") + ("one_split_" if one_split else "")
+        path = RESULTS / f"quality_{kind}{name}.json"
         path.write_text(json.dumps(result, indent=1) + "\n")
 
 
@@ -93,14 +96,15 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", default=DATA, choices=DATA)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--auto", action="store_true", help="find the weights on held-out entries of the training data")
+    parser.add_argument("--one-split", action="store_true", help="the seeds differ in the models alone")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
     if options.smoke:
-        study("debian", 1, True, smoke=True)
+        study("debian", 1, True, False, smoke=True)
         return
     for name in options.data:
         process = multiprocessing.get_context("spawn").Process(
-            target=study, args=(name, options.seeds, options.auto, False)
+            target=study, args=(name, options.seeds, options.auto, options.one_split, False)
         )
         process.start()
         process.join()

@@ -21,7 +21,7 @@ from everypair.models.parts import Arrays, Parts, decode, encode, part
 from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
 from everypair.models.recommend.blend_weights import hold_out, search_weights
 from everypair.models.recommend.bpr import BPR
-from everypair.models.recommend.defaults import auto_rank
+from everypair.models.recommend.defaults import auto_rank, auto_weighting
 from everypair.models.recommend.ensemble import EnsembleMF
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.item_item import ItemItem
@@ -69,8 +69,8 @@ class Blend(ScoredModel):
 
     Parameters
     ----------
-    models : recommenders to blend, fitted anew; ``None`` is ``OneClassMF`` (of a rank by the number of users and items)
-        and ``ItemItem()``. Anything with ``fit`` and ``score_users(users=…, interactions=…)`` will do.
+    models : recommenders to blend, fitted anew; ``None`` is ``OneClassMF`` (its rank and ``weighting`` by the number of
+        users and items) and ``ItemItem()``. Anything with ``fit`` and ``score_users(users=…, interactions=…)`` will do.
     weights : one number ≥ 0 per model; ``None`` is 0.3 for an ``ItemItem`` and 1 for every other model; ``"auto"``
         finds them on held-out entries: all models are fitted twice.
     held_out : what ``"auto"`` holds out, like what the model is for: ``"random"`` entries, every user's ``"last"`` one,
@@ -289,7 +289,7 @@ class Blend(ScoredModel):
         """Unfitted models with this blend's seed and threads where they have none of their own."""
         chosen: list[Any]
         if self.models is None:
-            chosen = [OneClassMF(rank=auto_rank(matrix)), ItemItem()]
+            chosen = [OneClassMF(rank=auto_rank(matrix), weighting=auto_weighting(matrix)), ItemItem()]
         else:
             if not isinstance(self.models, Sequence) or isinstance(self.models, str) or not self.models:
                 raise ValueError("models must be a list of recommenders, or None for OneClassMF and ItemItem.")
