@@ -3,9 +3,9 @@
     python experiments/blend/peers.py [--data ml1m citeulike_t yelp2018] [--methods …] [--smoke]
 
 A tenth of the training entries is held out; each method gets six points of a grid, the best nDCG@10 is refitted on all
-of the training data and tested. Blend() is not tuned at all; "Blend, weights found" chooses its weights by itself. EASE is
-ItemItem(neighbors=None), SLIM and iALS++ are irspack's, cosine and BM25 implicit's. A method that needs more than
---memory-mb or does not fit is named with the reason. Writes results/peers_<data>.json after every method (those already
+of the training data and tested. Blend() is not tuned at all; "Blend, weights found" chooses its weights by itself. EASE
+is ItemItem(neighbors=None), SLIM and iALS++ are irspack's, cosine and BM25 implicit's. EASE is skipped, with the reason,
+where its dense matrix needs more than --memory-mb. Writes results/peers_<data>.json after every method (those already
 there are kept); report.py makes the table.
 """
 
