@@ -121,17 +121,16 @@ def study(name: str, train: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=DATA, choices=DATA)
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write to")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
-    if options.smoke:
-        study("debian", load_debian().depends[:1500])
-        return
-    RESULTS.mkdir(exist_ok=True)
-    for name in options.data:
-        record = study(name, split(name)[0])
-        (RESULTS / f"further_{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    for name in ["debian"] if options.smoke else options.data:
+        record = study(name, load_debian().depends[:1000] if options.smoke else split(name)[0])
+        if not (options.smoke and options.results == RESULTS):
+            options.results.mkdir(exist_ok=True)
+            (options.results / f"further_{name}.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -142,17 +142,18 @@ def tuned(make: Callable[..., Any], grid: list[dict[str, Any]], train: Any, test
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=DATA, choices=DATA)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--memory-mb", type=float, default=2048.0)
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write to")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
     for name in ["debian"] if options.smoke else options.data:
         train, test = split_entries(load_debian().depends[:1500], 0.1, 0) if options.smoke else split(name)
         train, test = (sp.csr_matrix(part, dtype=np.float32) for part in (train, test))
-        path = RESULTS / f"peers_{name}.json"
-        record = json.loads(path.read_text()) if path.exists() else {"data": name, "methods": {}}
+        path = options.results / f"peers_{name}.json"
+        record = json.loads(path.read_text()) if path.exists() and not options.smoke else {"data": name, "methods": {}}
         for method in options.methods:
             if method in record["methods"]:
                 continue
@@ -166,8 +167,8 @@ def main() -> None:
                 name, method, json.dumps({key: value for key, value in result.items() if key != "trials"}), flush=True
             )
             record["methods"][method] = result
-            if not options.smoke:
-                RESULTS.mkdir(exist_ok=True)
+            if not (options.smoke and options.results == RESULTS):
+                options.results.mkdir(exist_ok=True)
                 path.write_text(json.dumps(record, indent=1) + "\n")
 
 

@@ -69,7 +69,7 @@ def one_seed(train: Any, test: Any, seed: int, auto: bool) -> dict[str, Any]:
     return record
 
 
-def study(name: str, seeds: int, auto: bool, one_split: bool, smoke: bool) -> None:
+def study(name: str, seeds: int, auto: bool, one_split: bool, results: Path | None, smoke: bool = False) -> None:
     Blend(weights="auto", random_state=0).fit(np.kron(np.eye(3), np.ones((30, 20)))).recommend(n=10)  # compile
     records = []
     for seed in range(seeds):
@@ -84,27 +84,28 @@ def study(name: str, seeds: int, auto: bool, one_split: bool, smoke: bool) -> No
         "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "seeds": records,
     }
-    if not smoke:
-        RESULTS.mkdir(exist_ok=True)
+    if results is not None:
+        results.mkdir(exist_ok=True)
         kind = ("auto_" if auto else "") + ("one_split_" if one_split else "")
-        path = RESULTS / f"quality_{kind}{name}.json"
+        path = results / f"quality_{kind}{name}.json"
         path.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=DATA, choices=DATA)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--auto", action="store_true", help="find the weights on held-out entries of the training data")
     parser.add_argument("--one-split", action="store_true", help="the seeds differ in the models alone")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write to")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
     if options.smoke:
-        study("debian", 1, True, False, smoke=True)
+        study("debian", 1, False, False, None if options.results == RESULTS else options.results, smoke=True)
         return
     for name in options.data:
         process = multiprocessing.get_context("spawn").Process(
-            target=study, args=(name, options.seeds, options.auto, options.one_split, False)
+            target=study, args=(name, options.seeds, options.auto, options.one_split, options.results)
         )
         process.start()
         process.join()

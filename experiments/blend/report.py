@@ -1,10 +1,13 @@
 """Turn results/*.json into README.md: quality and cost, choices by validation, peers, further ideas.
 
-python experiments/blend/report.py
+    python experiments/blend/report.py [--results FOLDER]
+
+With a folder of its own, README.md is written into it.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -34,8 +37,13 @@ parts of the blend by themselves.
 """
 
 
-def load(pattern: str) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in sorted((HERE / "results").glob(pattern))]
+def load(results: Path, prefix: str, without: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """Records of the files whose name begins with ``prefix`` and with none of ``without``."""
+    return [
+        json.loads(path.read_text())
+        for path in sorted(results.glob(f"{prefix}*.json"))
+        if not path.name.startswith(without)
+    ]
 
 
 def mean(records: list[dict[str, Any]], model: str, metric: str) -> str:
@@ -145,18 +153,23 @@ def further(results: list[dict[str, Any]]) -> list[str]:
 
 
 def main() -> None:
-    plain = [json.loads(path.read_text()) for path in sorted((HERE / "results").glob("quality_*.json"))
-             if not path.name.startswith(("quality_auto", "quality_one_split"))]  # fmt: skip
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, default=HERE / "results")
+    parser.add_argument("--smoke", action="store_true", help="as without: it takes no time")
+    options = parser.parse_args()
+    results = options.results
+    plain = load(results, "quality_", without=("quality_auto_", "quality_one_split_"))
+    one_split = load(results, "quality_one_split_")
+    found = load(results, "quality_auto_", without=("quality_auto_one_split_",))
     parts = [HEAD, *quality("All defaults", plain)]
-    parts += quality("All defaults, one split, the seeds of the models differ", load("quality_one_split_*.json"))
-    found = [path for path in (HERE / "results").glob("quality_auto_*.json") if "one_split" not in path.name]
-    parts += quality(
-        "Weights found on held-out training entries", [json.loads(path.read_text()) for path in sorted(found)]
-    )
-    parts += quality("Weights found, one split", load("quality_auto_one_split_*.json"))
-    parts += cost(plain) + peers(load("peers_*.json")) + further(load("further_*.json"))
-    parts += validation(load("validation_*.json"))
-    (HERE / "README.md").write_text("\n".join(parts) + "\n")
+    parts += quality("All defaults, one split, the seeds of the models differ", one_split)
+    parts += quality("Weights found on held-out training entries", found)
+    parts += quality("Weights found, one split", load(results, "quality_auto_one_split_"))
+    parts += cost(plain) + peers(load(results, "peers_")) + further(load(results, "further_"))
+    parts += validation(load(results, "validation_"))
+    page = (HERE if results == HERE / "results" else results) / "README.md"
+    page.write_text("\n".join(parts) + "\n")
+    print(f"{len(parts)} lines, {page.name}")
 
 
 if __name__ == "__main__":

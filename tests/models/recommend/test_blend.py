@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 
 from everypair import BPR, Blend, ItemItem, OneClassMF, Popularity
 from everypair.models.recommend.blend_weights import GRID, search_weights
@@ -219,3 +220,7 @@ def test_bad_input_is_refused_before_any_work():
         model.add_items(features=np.ones((1, 2)))
     with pytest.raises(ValueError, match="user 44 is unknown"):
         model.explain(44, 0)
+    with pytest.raises(NotFittedError):
+        Blend().add_users(interactions=MATRIX)
+    with pytest.raises(NotFittedError):
+        Blend().add_items(interactions=MATRIX)

@@ -226,6 +226,7 @@ class Blend(ScoredModel):
 
     def add_users(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
         """Append users by rows of ``interactions`` (c × n), ``features`` or both, and return their positions."""
+        check_is_fitted(self)
         return self._grow("add_users", 0, self.state_.reads_left, interactions, features)
 
     def add_items(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
@@ -233,6 +234,7 @@ class Blend(ScoredModel):
 
         A model that does not read features takes an item that is described by them alone as one without events.
         """
+        check_is_fitted(self)
         return self._grow("add_items", 1, self.state_.reads_right, interactions, features)
 
     def to_parts(self) -> Parts:
@@ -324,7 +326,6 @@ class Blend(ScoredModel):
     def _grow(
         self, method: str, side: int, reads: tuple[bool, ...], interactions: Any, features: Any
     ) -> NDArray[np.int64]:
-        check_is_fitted(self)
         state = self.state_
         unable = [type(model).__name__ for model in state.models if not hasattr(model, method)]
         if unable:
