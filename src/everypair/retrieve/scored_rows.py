@@ -55,15 +55,18 @@ class ScoredRows:
     left: Array | None = None
     right: Array | None = None
 
+    def write(self, start: int, stop: int, out: Array) -> None:
+        """Write the scores of rows [start, stop) into ``out``."""
+        self.fill(start, stop, out)
+        if self.left is not None and self.right is not None:
+            out += self.left[start:stop] @ self.right.T
+
     def dense(self, n_threads: int) -> Array:
         """All scores, rows × items."""
         out = np.empty((self.rows, self.n_items), self.dtype)
 
         def work(chunk: Chunk, worker: int) -> None:
-            own = out[slice(*chunk)]
-            self.fill(*chunk, own)
-            if self.left is not None and self.right is not None:
-                own += self.left[slice(*chunk)] @ self.right.T
+            self.write(*chunk, out[slice(*chunk)])
 
         run_chunks(work, even_chunks(self.rows, self._chunk_rows(MEMORY_MB)), n_threads)
         return out

@@ -36,6 +36,27 @@ def test_scores_are_the_weighted_sum_of_scaled_scores():
     np.testing.assert_allclose(model.score_users([3, 40]), expected[[3, 40]], rtol=1e-5, atol=1e-6)
 
 
+def test_a_blend_can_be_blended():
+    inner = Blend(parts()[:2], weights=[1, 0.5])
+    model = Blend([inner, parts()[0]], weights=[1, 2]).fit(MATRIX)
+    expected = scaled(inner.fit(MATRIX).score_users(), 0) + 2 * scaled(parts()[0].fit(MATRIX).score_users(), -1)
+    np.testing.assert_allclose(model.score_users(), expected, rtol=1e-5, atol=1e-6)
+    items, _ = model.recommend(n=21, exclude_seen=False)
+    np.testing.assert_allclose(np.take_along_axis(expected, items, axis=1), -np.sort(-expected, axis=1), atol=1e-5)
+
+
+def test_several_models_with_factors_are_one_factorization():
+    models = [parts()[0], OneClassMF(rank=2, loss="squared", random_state=1), Popularity()]
+    model = Blend(models, weights=[1, 2, 0.5]).fit(MATRIX)
+    expected = sum(
+        weight * scaled(clone(part).fit(MATRIX).score_users(), zero)
+        for part, weight, zero in zip(models, (1, 2, 0.5), (-1, 0, 0))
+    )
+    np.testing.assert_allclose(model.score_users(), expected, rtol=1e-5, atol=1e-5)
+    rows, _ = model.scored_rows(None, None, None)
+    assert rows.left.shape == (44, 7)
+
+
 def test_fixed_weights_and_zeros():
     models = [
         OneClassMF(rank=4),

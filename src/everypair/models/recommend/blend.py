@@ -180,20 +180,23 @@ class Blend(ScoredModel):
                 factors.append((left * scale[:, None].astype(left.dtype), model.right_factors_))
             else:
                 others.append((_rows_of(model, users, interactions, known, seen.shape), zero, weight))
-        dtype = np.result_type(*(pair[0] for pair in factors), *(rows.dtype for rows, _, _ in others))
+        dtype = np.result_type(np.float32, *(pair[0] for pair in factors), *(rows.dtype for rows, _, _ in others))
 
         def fill(start: int, stop: int, out: Array) -> None:
             out[:] = constant[start:stop, None]
             for rows, zero, weight in others:
                 room = np.empty((_ROWS_AT_ONCE, out.shape[1]), rows.dtype)
                 for first, beyond in even_chunks(stop - start, _ROWS_AT_ONCE):
-                    rows.fill(start + first, start + beyond, room[: beyond - first])
+                    rows.write(start + first, start + beyond, room[: beyond - first])
                     add_scaled(0, beyond - first, room, room.dtype.type(zero), weight, out[first:beyond])
 
         rows, n_items = seen.shape
         if not factors:
             return ScoredRows(rows, n_items, dtype, fill), seen
-        left, right = (np.concatenate(side, axis=1, dtype=dtype) for side in zip(*factors))
+        left, right = (
+            side[0].astype(dtype, copy=False) if len(side) == 1 else np.concatenate(side, axis=1, dtype=dtype)
+            for side in zip(*factors)
+        )
         return ScoredRows(rows, n_items, dtype, fill, left, right), seen
 
     def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
