@@ -1,13 +1,26 @@
 """EveryPair learns from every pair: the few that were observed and all the rest."""
 
-from everypair.models import BPR, MLRM, EnsembleMF, Explanation, MultiLabelMF, OneClassMF, Popularity, SubsampledMF
+from everypair.models import (
+    BPR,
+    MLRM,
+    Blend,
+    EnsembleMF,
+    Explanation,
+    ItemItem,
+    MultiLabelMF,
+    OneClassMF,
+    Popularity,
+    SubsampledMF,
+)
 
 __version__ = "0.1.0"
 __all__ = [
     "BPR",
     "MLRM",
+    "Blend",
     "EnsembleMF",
     "Explanation",
+    "ItemItem",
     "MultiLabelMF",
     "OneClassMF",
     "Popularity",

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair.data.splits import split_entries, split_leave_last, split_per_row, split_rows
+from everypair.data.splits import split_entries, split_leave_last, split_per_row, split_rows, split_time
 
 
 def interactions(rows=60, columns=40, density=0.3, seed=0, dtype=np.float32):
@@ -126,6 +126,20 @@ def test_leave_last_holds_out_the_latest(count):
         assert entries(test).keys() == expected
 
 
+def test_time_divides_train_from_test():
+    matrix = interactions()
+    moments = np.random.default_rng(2).permutation(matrix.nnz)
+    for given in (moments, sp.csr_array((moments, matrix.indices, matrix.indptr), shape=matrix.shape)):
+        train, test = split_time(matrix, given, test_share=0.2)
+        assert_partition(matrix, train, test)
+        assert test.nnz == matrix.nnz - np.floor(0.8 * matrix.nnz + 0.5)
+        coo = matrix.tocoo()
+        held = {(int(i), int(j)) for i, j, t in zip(coo.row, coo.col, moments) if t >= train.nnz}
+        assert entries(test).keys() == held
+    train, test = split_time(matrix, np.zeros(matrix.nnz))
+    assert (train.nnz, test.nnz) == (matrix.nnz, 0)  # entries at the dividing moment stay
+
+
 def test_rows_split_holds_out_whole_rows():
     matrix = interactions()
     split = split_rows(matrix, test_share=0.25, hidden_share=0.3, random_state=1)
@@ -165,6 +179,8 @@ def test_rows_split_shows_and_hides_at_least_one():
         (lambda x: split_leave_last(x, np.full(x.nnz, "NaT", "datetime64[s]")), ValueError, "missing"),
         (lambda x: split_leave_last(x, np.full(x.nnz, "a")), TypeError, "numbers or numpy datetime64"),
         (lambda x: split_leave_last(x, np.zeros(x.nnz), count=0), ValueError, "count"),
+        (lambda x: split_time(x, np.zeros(2)), ValueError, "one entry per stored pair"),
+        (lambda x: split_time(x, np.zeros(x.nnz), 1.5), ValueError, "test_share"),
         (lambda x: split_rows(x, 2), ValueError, "test_share"),
         (lambda x: split_rows(x, 0.1, hidden_share=0), ValueError, "hidden_share"),
         (lambda x: split_rows(np.eye(3)), ValueError, "two entries"),

@@ -8,7 +8,7 @@ from everypair.data.ids import Ids
 from everypair.data.labels import Labels
 from everypair.data.pairs import Pairs
 from everypair.data.sampling import sample_negatives
-from everypair.data.splits import RowSplit, split_entries, split_leave_last, split_per_row, split_rows
+from everypair.data.splits import RowSplit, split_entries, split_leave_last, split_per_row, split_rows, split_time
 
 __all__ = [
     "DebianData",
@@ -26,6 +26,7 @@ __all__ = [
     "split_leave_last",
     "split_per_row",
     "split_rows",
+    "split_time",
     "time_decay",
     "write_multilabel",
 ]

@@ -96,6 +96,23 @@ def split_leave_last(interactions: Any, times: Any, count: int = 1) -> tuple[Any
     return _take(matrix, ~held_out), _take(matrix, held_out)
 
 
+def split_time(interactions: Any, times: Any, test_share: float = 0.1) -> tuple[Any, Any]:
+    """Hold out the latest ``test_share`` of all entries: one moment divides train from test for every row.
+
+    ``times`` is as in :func:`split_leave_last`. Entries at the dividing moment stay in train.
+
+    >>> train, test = split_time(np.array([[1, 2, 3], [0, 4, 0]]), times=[30, 10, 20, 5], test_share=0.25)
+    >>> test.toarray().tolist()
+    [[1, 0, 0], [0, 0, 0]]
+    """
+    matrix = _canonical(interactions)
+    _check_share(test_share, "test_share")
+    values = _aligned_times(times, matrix)
+    kept = max(1, int(_rounded((1 - test_share) * matrix.nnz)))
+    held_out = values > np.partition(values, kept - 1)[kept - 1]
+    return _take(matrix, ~held_out), _take(matrix, held_out)
+
+
 def split_rows(
     interactions: Any, test_share: float = 0.1, hidden_share: float = 0.2, random_state: Any = 0
 ) -> RowSplit:

@@ -2,6 +2,26 @@
 
 from everypair.models.completion import MLRM
 from everypair.models.multilabel import MultiLabelMF
-from everypair.models.recommend import BPR, EnsembleMF, Explanation, OneClassMF, Popularity, SubsampledMF
+from everypair.models.recommend import (
+    BPR,
+    Blend,
+    EnsembleMF,
+    Explanation,
+    ItemItem,
+    OneClassMF,
+    Popularity,
+    SubsampledMF,
+)
 
-__all__ = ["BPR", "MLRM", "EnsembleMF", "Explanation", "MultiLabelMF", "OneClassMF", "Popularity", "SubsampledMF"]
+__all__ = [
+    "BPR",
+    "MLRM",
+    "Blend",
+    "EnsembleMF",
+    "Explanation",
+    "ItemItem",
+    "MultiLabelMF",
+    "OneClassMF",
+    "Popularity",
+    "SubsampledMF",
+]

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.data.sampling import Sampling
+from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import NystromFeatures
@@ -48,7 +49,7 @@ def part(cls: Class) -> Class:
     return cls
 
 
-for _cls in (FeatureMap, KernelMap, Negatives, Ridge, Sampling):
+for _cls in (DegreeWeighting, FeatureMap, KernelMap, Negatives, Ridge, Sampling):
     part(_cls)
 
 

@@ -79,7 +79,7 @@ def top_k(
            [2, 0]], dtype=int32)
     """
     left, right = _checked_factors(left, right)
-    n = _checked_n(n)
+    n = checked_n(n)
     threads = resolve_threads(n_threads)
     rows, n_items = len(left), len(right)
     filters = make_filters(rows, n_items, exclude, allow, block)
@@ -151,7 +151,8 @@ def tile_shape(rows: int, rank: int, itemsize: int, memory_mb: float) -> tuple[i
     return size, width
 
 
-def _checked_n(n: int) -> int:
+def checked_n(n: int) -> int:
+    """Return the number of items per row, or refuse it."""
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
         raise TypeError(f"n must be an integer, the number of items per row, got {n!r}.")
     if n < 1:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from everypair.testing.recommender import FORMATS, refused
+from everypair.testing.recommender import FORMATS
+from everypair.testing.refusal import refused
 
 Array = NDArray[np.float64]
 OBSERVED = 0.6

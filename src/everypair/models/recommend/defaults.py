@@ -22,6 +22,35 @@ MOST_WEIGHT = 0.5  # a negative never weighs more than half a positive
 SMALL = 4000  # entities up to which the ridge constant holds
 
 
+FEWEST_FACTORS, MOST_FACTORS = 16, 256
+DEGREE_EXPONENT, DEGREE_ENTITIES = 0.25, 50_000  # weights of stored pairs, up to so many users and items
+
+
+def auto_rank(interactions: Any) -> int:
+    """The power of 2 at or below √(m + n) of the users and items that have events, from 16 to 256.
+
+    >>> import scipy.sparse as sp
+    >>> auto_rank(sp.csr_array(np.eye(2500)))
+    64
+    """
+    rank = 2 ** int(np.log2(np.sqrt(_entities(interactions))))
+    return min(max(rank, FEWEST_FACTORS), MOST_FACTORS, max(interactions.shape))
+
+
+def auto_weighting(interactions: Any) -> tuple[str, float] | None:
+    """Weights (d_i d_j)^−¼ on the stored pairs of data sets of up to 50,000 users and items that have events.
+
+    >>> import scipy.sparse as sp
+    >>> auto_weighting(sp.csr_array(np.eye(2500)))
+    ('degree', 0.25)
+    """
+    return ("degree", DEGREE_EXPONENT) if _entities(interactions) <= DEGREE_ENTITIES else None
+
+
+def _entities(interactions: Any) -> int:
+    return int(np.count_nonzero(np.diff(interactions.indptr))) + len(np.unique(interactions.indices))
+
+
 def _active(pairs: Pairs) -> tuple[int, int]:
     return int(np.count_nonzero(pairs.left_counts)), int(np.count_nonzero(pairs.right_counts))
 

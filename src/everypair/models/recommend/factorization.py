@@ -201,6 +201,10 @@ class FactorizationModel(FactorModel):
         centers: Array | None = None,
     ) -> RowProblem:
         state = self.state_
+        if state.weighting is not None:
+            stored = state.interactions
+            degrees = np.bincount(stored.indices, minlength=stored.shape[1]) if side == LEFT else np.diff(stored.indptr)
+            rows = state.weighting.weighted_rows(rows, degrees)
         problem = new_rows(
             side, rows, state.loss, state.negatives, state.ridge, state.layout.constant(side), targets, weights, values,
             centers,

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from everypair import check
 from everypair.data.pairs import Pairs
+from everypair.data.weighting import DegreeWeighting
 from everypair.models.recommend.defaults import auto_negative_weight, auto_reg
 from everypair.models.recommend.factorization import check_rank, learnt_fields
 from everypair.models.recommend.growth import GrowingModel
@@ -46,6 +47,8 @@ class OneClassMF(GrowingModel):
         sweep, for small data and comparison.
     reg, reg_exponent : ridge λ (or a (left, right) pair, or ``"auto"``: by the number of entities) and the power ν of a
         row's total weight that scales it, or ``"count"`` for λ·max(1, |Ω_i⁺|).
+    weighting : ``("degree", γ)`` multiplies the weight of a stored pair by (d_i d_j)^−γ, of mean 1, where d_i and d_j
+        count the stored pairs of its user and its item.
     biases : learn a bias for every user and every item.
     own_vectors, feature_reg : where a side has features X its factors are T + XW: whether every entity has an own
         vector t_i besides (otherwise XW alone), and the ridge λ_f of W (``"auto"``: by the size of X and the ridge of
@@ -99,6 +102,7 @@ class OneClassMF(GrowingModel):
         negative_loss: str = "squared",
         reg: float | tuple[float, float] | str = "auto",
         reg_exponent: float | str = 0.75,
+        weighting: tuple[str, float] | None = None,
         biases: bool = False,
         own_vectors: bool | tuple[bool, bool] = True,
         feature_reg: float | str | tuple[float | str, float | str] = "auto",
@@ -125,6 +129,7 @@ class OneClassMF(GrowingModel):
         self.negative_loss = negative_loss
         self.reg = reg
         self.reg_exponent = reg_exponent
+        self.weighting = weighting
         self.biases = biases
         self.own_vectors = own_vectors
         self.feature_reg = feature_reg
@@ -185,6 +190,9 @@ class OneClassMF(GrowingModel):
         negatives = Negatives.from_scheme(pairs, weight, self.negative_scheme, value)
         ridge = Ridge.checked(auto_reg(self.reg, pairs, loss), self.reg_exponent)
         training = pairs.to_csr()
+        weighting = DegreeWeighting.of(self.weighting, pairs)
+        if weighting is not None:
+            pairs = weighting.weighted(pairs)
         validate = make_validator(training, validation, self.patience, threads)
         informed, maps = informed_sides(options, pairs.shape, *given, dtype)
         objective = Objective(
@@ -198,7 +206,7 @@ class OneClassMF(GrowingModel):
             warm_up=sweep_on_two_pairs(make_solver, objective, layout.columns),
         )  # fmt: skip
         self.state_ = OneClassState(
-            interactions=training, targets=pairs.targets, ridge=ridge, negative_weight=weight,
+            interactions=training, targets=pairs.targets, ridge=ridge, negative_weight=weight, weighting=weighting,
             **learnt_fields(objective, outcome, layout, maps),
         )  # fmt: skip
         return self

@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from everypair.data.sampling import Sampling
+from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
 from everypair.models.parts import part
 from everypair.problem.layout import Layout
@@ -18,6 +19,7 @@ from everypair.solvers.loop import Status
 
 Array = NDArray[Any]
 part(Layout)
+part(DegreeWeighting)
 
 
 @part
@@ -62,7 +64,7 @@ class FactorizationState(TrainedState):
     """The terms of the objective, which fold-in and explanations need, and what features have learnt.
 
     ``targets`` are explicit ones, in the order of the interactions. Pairs of (left, right) entries say what each side
-    has: feature weights W, the map from raw features to X, own vectors, a graph.
+    has: feature weights W, the map from raw features to X, own vectors, a graph. ``weighting`` is that of stored pairs.
     """
 
     loss: Loss
@@ -76,6 +78,7 @@ class FactorizationState(TrainedState):
     feature_reg: tuple[float | None, float | None]
     own_vectors: tuple[bool, bool]
     graphs: tuple[bool, bool]
+    weighting: DegreeWeighting | None = None
 
     @property
     def reg(self) -> tuple[float, float]:

@@ -1,0 +1,176 @@
+"""Turn results/*.json into README.md: quality and cost, choices by validation, peers, further ideas.
+
+    python experiments/blend/report.py [--results FOLDER]
+
+With a folder of its own, README.md is written into it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+HEAD = """# Item–item regression over every pair, blended with factors
+
+Made by `report.py` from `results/`; every number there comes from one of these commands (`EVERYPAIR_DATA` names the
+folder with the data sets; each script has `--smoke`, which runs in seconds on a part of the embedded data and writes
+nothing):
+
+```
+python experiments/blend/quality.py                            # Blend() with all defaults, 3 seeds
+python experiments/blend/quality.py --one-split --data ml1m    # the same split for all seeds
+python experiments/blend/quality.py --auto                     # weights found on held-out training entries
+python experiments/blend/validation.py                         # choices behind the defaults, by validation alone
+python experiments/blend/further.py                            # ideas beyond, by validation alone
+python experiments/blend/peers.py                              # other recommenders, six trials each
+python experiments/blend/report.py
+```
+
+All metrics are × 100, ± is the standard error of the mean over seeds. yelp2018 is split as published; everything else
+9:1 over entries, by the seed unless it says one split. `OneClassMF()` has rank 64; "factors" and "items" are the two
+parts of the blend by themselves.
+"""
+
+
+def load(results: Path, prefix: str, without: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """Records of the files whose name begins with ``prefix`` and with none of ``without``."""
+    return [
+        json.loads(path.read_text())
+        for path in sorted(results.glob(f"{prefix}*.json"))
+        if not path.name.startswith(without)
+    ]
+
+
+def mean(records: list[dict[str, Any]], model: str, metric: str) -> str:
+    values = 100 * np.array([record[model][metric] for record in records])
+    if len(values) == 1:
+        return f"{values[0]:.2f}"
+    return f"{values.mean():.2f} ± {values.std(ddof=1) / np.sqrt(len(values)):.2f}"
+
+
+def quality(title: str, results: list[dict[str, Any]]) -> list[str]:
+    if not results:
+        return []
+    lines = [f"\n## {title}\n", "| data | seeds | rank | weights | metric | `OneClassMF()` | factors | items | blend |",
+             "|---|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    for result in sorted(results, key=lambda result: result["positives"]):
+        seeds = result["seeds"]
+        weights = sorted({f"{a:g} : {b:g}" for a, b in (record["weights"] for record in seeds)})
+        for metric in ("ndcg@10", "ndcg@20", "recall@20"):
+            cells = " | ".join(mean(seeds, model, metric) for model in ("default", "factors", "items", "blend"))
+            lines.append(
+                f"| {result['data']} | {len(seeds)} | {seeds[0]['rank']} | {', '.join(weights)} | {metric} | {cells} |"
+            )
+    return lines
+
+
+def cost(results: list[dict[str, Any]]) -> list[str]:
+    lines = [
+        "\n## Cost\n",
+        "CPU seconds, warm kernels, 2 threads of one small machine; peak memory of the process, evaluation included.\n",
+        "| data | rank | training, factors | blend | ratio | top 10 for all, factors | blend | ratio | peak MB |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for result in sorted(results, key=lambda result: result["positives"]):
+        seeds = result["seeds"]
+        a, b, c, d = (
+            float(np.mean([record[name] for record in seeds]))
+            for name in ("cpu_factors", "cpu_blend", "cpu_top10_factors", "cpu_top10_blend")
+        )
+        lines.append(
+            f"| {result['data']} | {seeds[0]['rank']} | {a:.1f} | {b:.1f} | {b / a:.2f} "
+            f"| {c:.2f} | {d:.2f} | {d / c:.2f} | {result['peak_mb']:,.0f} |"
+        )
+    return lines
+
+
+def validation(results: list[dict[str, Any]]) -> list[str]:
+    if not results:
+        return []
+    lines = [
+        "\n## Choices by validation\n",
+        "nDCG@10 on held-out training entries, with weights 1 : 0.3 and with the best weight of the grid.\n",
+        "| data | rank | γ | ItemItem | 1 : 0.3 | best | at weight |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for result in sorted(results, key=lambda result: result["positives"]):
+        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for point in result["points"]:
+            changed = ", ".join(f"{name} {value:g}" for name, value in point["items"].items()) or "default"
+            groups.setdefault((point["rank"], point["gamma"], changed), []).append(point)
+        for (rank, gamma, changed), points in groups.items():
+            best = max(points, key=lambda point: point["ndcg@10"])
+            fixed, most = (100 * point["ndcg@10"] for point in (points[0], best))
+            lines.append(
+                f"| {result['data']} | {rank}{' (auto)' if rank == result['auto_rank'] else ''} | {gamma:g} "
+                f"| {changed} | {fixed:.2f} | {most:.2f} | {best['weights'][1]:g} |"
+            )
+    return lines
+
+
+def peers(results: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for result in results:
+        lines += [
+            f"\n## Beside others: {result['data']}\n",
+            "| method | nDCG@10 | nDCG@20 | recall@20 | CPU s, final fit | chosen |",
+            "|---|---|---|---|---|---|",
+        ]
+        for method, record in result["methods"].items():
+            if "skipped" in record:
+                lines.append(f"| {method} | – | – | – | – | not run: {record['skipped']} |")
+                continue
+            numbers = " | ".join(f"{100 * record['test'][name]:.2f}" for name in ("ndcg@10", "ndcg@20", "recall@20"))
+            chosen = ", ".join(f"{name} {value:g}" for name, value in record["best"].items()) or "defaults"
+            lines.append(f"| {method} | {numbers} | {record['cpu']:.1f} | {chosen} |")
+    return lines
+
+
+def further(results: list[dict[str, Any]]) -> list[str]:
+    if not results:
+        return []
+    names = [result["data"] for result in results]
+    lines = [
+        "\n## Further ideas\n",
+        "Gain of nDCG@10 over `Blend()` on held-out training entries ± its standard error over users; bold where it is",
+        "more than two of them. Kept if bold on three sets.\n",
+        f"| idea | {' | '.join(names)} |",
+        "|---" * (len(names) + 1) + "|",
+    ]
+    for idea in results[0]["ideas"]:
+        cells = []
+        for result in results:
+            gain, error = (100 * result["ideas"][idea][name] for name in ("gain", "standard_error"))
+            text = f"{gain:+.2f} ± {error:.2f}"
+            cells.append(f"**{text}**" if gain > 2 * error else text)
+        lines.append(f"| {idea} | {' | '.join(cells)} |")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, default=HERE / "results")
+    parser.add_argument("--smoke", action="store_true", help="as without: it takes no time")
+    options = parser.parse_args()
+    results = options.results
+    plain = load(results, "quality_", without=("quality_auto_", "quality_one_split_"))
+    one_split = load(results, "quality_one_split_")
+    found = load(results, "quality_auto_", without=("quality_auto_one_split_",))
+    parts = [HEAD, *quality("All defaults", plain)]
+    parts += quality("All defaults, one split, the seeds of the models differ", one_split)
+    parts += quality("Weights found on held-out training entries", found)
+    parts += quality("Weights found, one split", load(results, "quality_auto_one_split_"))
+    parts += cost(plain) + peers(load(results, "peers_")) + further(load(results, "further_"))
+    parts += validation(load(results, "validation_"))
+    page = (HERE if results == HERE / "results" else results) / "README.md"
+    page.write_text("\n".join(parts) + "\n")
+    print(f"{len(parts)} lines, {page.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Degree weights on stored pairs: c_ij ← c_ij · s · (d_i d_j)^−γ with the degrees d of a pair's row and column.
+
+Active users and popular items have many pairs, each of which says less. s makes the mean factor over all stored
+training pairs 1, so that ridge and negative weight keep their meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from everypair.check import is_number
+from everypair.data.pairs import Compressed, Pairs
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class DegreeWeighting:
+    """The exponent γ and the scale s; build it with :meth:`of`.
+
+    >>> pairs = Pairs.from_matrix([[1, 1], [1, 0]])
+    >>> weighting = DegreeWeighting.of(("degree", 0.5), pairs)
+    >>> weighting.weighted(pairs).rows.weights.round(3)
+    array([0.784, 1.108, 1.108], dtype=float32)
+    """
+
+    exponent: float
+    scale: float
+
+    @classmethod
+    def of(cls, weighting: Any, pairs: Pairs) -> DegreeWeighting | None:
+        """Check ``None`` or ``("degree", γ)`` and find the scale for training pairs."""
+        if weighting is None:
+            return None
+        if not (isinstance(weighting, tuple | list) and len(weighting) == 2 and weighting[0] == "degree"):
+            raise ValueError(f'weighting must be None or ("degree", γ), got {weighting!r}.')
+        exponent = weighting[1]
+        if not is_number(exponent) or not 0 <= exponent < np.inf:
+            raise ValueError(f'("degree", γ) needs a finite number γ ≥ 0, got {exponent!r}.')
+        unscaled = cls(float(exponent), 1.0)
+        return cls(float(exponent), 1 / float(unscaled._of_pairs(pairs).mean()))
+
+    def weighted(self, pairs: Pairs) -> Pairs:
+        """The same pairs with their weights multiplied."""
+        weights = (pairs.rows.weights * self._of_pairs(pairs)).astype(pairs.rows.weights.dtype)
+        rows = Compressed(pairs.rows.indptr, pairs.rows.indices, weights)
+        columns = Compressed(pairs.columns.indptr, pairs.columns.indices, weights[pairs.order])
+        return replace(pairs, rows=rows, columns=columns)
+
+    def weighted_rows(self, rows: Any, degrees: Array) -> Any:
+        """Rows of signed weights (csr) multiplied; ``degrees`` are those of their columns, an empty one counts as 1."""
+        own = np.repeat(np.diff(rows.indptr), np.diff(rows.indptr))
+        factors = self._factors(own, degrees[rows.indices])
+        return sp.csr_array(((rows.data * factors).astype(rows.dtype), rows.indices, rows.indptr), shape=rows.shape)
+
+    def _of_pairs(self, pairs: Pairs) -> Array:
+        lengths, heights = np.diff(pairs.rows.indptr), np.diff(pairs.columns.indptr)
+        return self._factors(np.repeat(lengths, lengths), heights[pairs.rows.indices])
+
+    def _factors(self, left: Array, right: Array) -> Array:
+        return self.scale * (left.astype(np.float64) * np.maximum(right, 1)) ** -self.exponent

@@ -1,0 +1,441 @@
+"""Blend: several recommenders as one, their scores brought to one scale for every user and added."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from everypair import check
+from everypair.data.pairs import Pairs
+from everypair.kernels.score_rows import add_scaled
+from everypair.models.parts import Arrays, Parts, decode, encode, part
+from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
+from everypair.models.recommend.blend_weights import hold_out, search_weights
+from everypair.models.recommend.bpr import BPR
+from everypair.models.recommend.defaults import auto_rank, auto_weighting
+from everypair.models.recommend.ensemble import EnsembleMF
+from everypair.models.recommend.explanation import Explanation
+from everypair.models.recommend.item_item import ItemItem
+from everypair.models.recommend.one_class import OneClassMF
+from everypair.models.recommend.popularity import Popularity
+from everypair.models.recommend.scored import ScoredModel, count_described
+from everypair.models.recommend.subsampled import SubsampledMF
+from everypair.models.stateful import Learnt
+from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
+from everypair.problem.gram import gram
+from everypair.problem.losses import get_loss
+from everypair.problem.negatives import resolve_value
+from everypair.retrieve import ScoredRows
+
+Array = NDArray[Any]
+ITEM_ITEM_WEIGHT = 0.3  # of an ItemItem beside the 1 of every other part
+WRITTEN = {cls.__name__: cls for cls in (BPR, EnsembleMF, ItemItem, OneClassMF, Popularity, SubsampledMF)}
+_ROWS_AT_ONCE = 4  # whose scores stay in the cache while they are scaled
+
+
+@part
+@dataclass(frozen=True)
+class BlendState:
+    """The fitted parts; of each its weight and zero, [V, 1]ᵀ[V, 1] where it has factors, and what features it reads."""
+
+    models: tuple[Any, ...]
+    weights: tuple[float, ...]
+    zeros: tuple[float, ...]
+    grams: tuple[Array | None, ...]
+    reads_left: tuple[bool, ...]
+    reads_right: tuple[bool, ...]
+    interactions: Any
+    search: list[dict[str, Any]] | None
+
+
+class Blend(ScoredModel):
+    """Add the scores of several recommenders: s_u = Σ_p w_p z_p(u), z dividing by the user's root mean square.
+
+        z_p(u)_j = (s_p(u, j) − zero_p) / √((1/n) Σ_j (s_p(u, j) − zero_p)²)
+
+    The mean is over all items and ``zero`` is the score that a part pulls unknown pairs to. ``Blend()`` is a
+    :class:`~everypair.OneClassMF`, which sees what all users have in common, and an :class:`~everypair.ItemItem`, which
+    sees what stands side by side, with fixed weights: the model to start with. It costs about twice the time of the
+    factors alone. Top lists are exact and never need the scores of all users at once.
+
+    Parameters
+    ----------
+    models : recommenders to blend, fitted anew; ``None`` is ``OneClassMF`` (its rank and ``weighting`` by the number of
+        users and items) and ``ItemItem()``. Anything with ``fit`` and ``score_users(users=…, interactions=…)`` will do.
+    weights : one number ≥ 0 per model; ``None`` is 0.3 for an ``ItemItem`` and 1 for every other model; ``"auto"``
+        finds them on held-out entries: all models are fitted twice.
+    held_out : what ``"auto"`` holds out, like what the model is for: ``"random"`` entries, every user's ``"last"`` one,
+        or the latest tenth by ``"time"``; the latter two need ``fit(…, times=…)``.
+    random_state : seed of the models that have none of their own.
+    n_threads : threads to use, all cores by default.
+
+    Attributes
+    ----------
+    models_, weights_ : the fitted models and their weights.
+    search_ : what ``"auto"`` tried, a dict each: ``"weights"``, ``"ndcg@10"`` on held-out entries and its
+        ``"standard_error"``, ``"gain"`` over the fixed weights and ``"gain_standard_error"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> blocks = np.kron(np.eye(2), np.ones((6, 5)))  # two groups of users, two of items
+    >>> blocks[0, 0] = 0                              # one event was not observed
+    >>> model = Blend(random_state=0).fit(blocks)
+    >>> items, scores = model.recommend([0], n=1)
+    >>> int(items[0, 0]), model.weights_
+    (0, (1.0, 0.3))
+    """
+
+    models_ = Learnt()
+    weights_ = Learnt()
+    search_ = Learnt()
+    state_: BlendState
+
+    def __init__(
+        self,
+        models: Sequence[Any] | None = None,
+        weights: Sequence[float] | str | None = None,
+        held_out: str = "random",
+        random_state: Any = None,
+        n_threads: int | None = None,
+    ) -> None:
+        self.models = models
+        self.weights = weights
+        self.held_out = held_out
+        self.random_state = random_state
+        self.n_threads = n_threads
+
+    def fit(
+        self, interactions: Any, left_features: Any = None, right_features: Any = None, *, times: Any = None
+    ) -> Self:
+        """Fit every model on a matrix of interactions (users × items), features to those that read them.
+
+        ``times`` has a time for every stored pair (a sparse matrix, or an array in row-major order) and is used to hold
+        out late entries with ``weights="auto"`` alone.
+        """
+        threads = resolve_threads(self.n_threads)
+        random = check.generator(self.random_state)
+        matrix = Pairs.from_matrix(interactions).to_csr()
+        models = self._chosen(matrix, random)
+        weights = self._checked_weights(models)
+        zeros = tuple(map(_zero, models))
+        features = {"left_features": left_features, "right_features": right_features}
+        reads = {
+            name: tuple(given is not None and _takes(model.fit, name) for model in models)
+            for name, given in features.items()
+        }
+        for name, given in features.items():
+            if given is not None and not any(reads[name]):
+                raise ValueError(f"none of the models reads {name}.")
+
+        def fitted(training: Any) -> tuple[Any, ...]:
+            return tuple(
+                clone(model).fit(training, **{name: features[name] for name in features if reads[name][number]})
+                for number, model in enumerate(models)
+            )
+
+        search = None
+        if weights is None:
+            seed = int(random.integers(2**31))
+            train, test = hold_out(matrix, self.held_out, times, seed)
+            tried = fitted(train)
+            weights, search = search_weights(
+                lambda users: [scaled(model.score_users(users), zero, threads) for model, zero in zip(tried, zeros)],
+                train, test, _fixed_weights(models), seed, threads,
+            )  # fmt: skip
+        final = fitted(matrix)
+        self.state_ = BlendState(
+            final, weights, zeros, tuple(_gram(model, threads) for model in final), reads["left_features"],
+            reads["right_features"], matrix, search,
+        )  # fmt: skip
+        return self
+
+    def scored_rows(self, users: ArrayLike | None, interactions: Any, features: Any) -> tuple[ScoredRows, Any]:
+        """Σ_p w_p z_p: one factorization of the parts with factors, scaled by Gram matrices, and all other parts.
+
+        A model that does not read features says nothing about users who are described by them alone.
+        """
+        state = self.state_
+        if features is not None and not any(state.reads_left):
+            raise ValueError("no model of this blend was fitted with left_features: describe users by interactions.")
+        seen = self._seen(users, interactions, features)
+        factors, others, constant = [], [], np.zeros(seen.shape[0])
+        for number, (model, weight, zero) in enumerate(zip(state.models, state.weights, state.zeros)):
+            known = features if state.reads_left[number] else None
+            if weight == 0 or (features is not None and interactions is None and known is None):
+                continue
+            if isinstance(model, FactorModel):
+                left, _ = model._left_rows(users, interactions, known, None)
+                scale = _scales(left, state.grams[number], zero, weight)
+                constant -= zero * scale
+                factors.append((left * scale[:, None].astype(left.dtype), model.right_factors_))
+            else:
+                others.append((_rows_of(model, users, interactions, known, seen.shape), zero, weight))
+        dtype = np.result_type(np.float32, *(pair[0] for pair in factors), *(rows.dtype for rows, _, _ in others))
+
+        def fill(start: int, stop: int, out: Array) -> None:
+            out[:] = constant[start:stop, None]
+            for rows, zero, weight in others:
+                room = np.empty((_ROWS_AT_ONCE, out.shape[1]), rows.dtype)
+                for first, beyond in even_chunks(stop - start, _ROWS_AT_ONCE):
+                    rows.write(start + first, start + beyond, room[: beyond - first])
+                    add_scaled(0, beyond - first, room, room.dtype.type(zero), weight, out[first:beyond])
+
+        rows, n_items = seen.shape
+        if not factors:
+            return ScoredRows(rows, n_items, dtype, fill), seen
+        left, right = (
+            side[0].astype(dtype, copy=False) if len(side) == 1 else np.concatenate(side, axis=1, dtype=dtype)
+            for side in zip(*factors)
+        )
+        return ScoredRows(rows, n_items, dtype, fill, left, right), seen
+
+    def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
+        """Split the score of a pair into contributions of the user's stored pairs, added over the models, and a base.
+
+        What a model cannot explain is in the base. ``n`` keeps only the largest contributions.
+        """
+        check_is_fitted(self)
+        n_users, n_items = self.interactions_.shape
+        (row,) = checked_positions(user, n_users, "user")
+        (column,) = checked_positions(item, n_items, "item")
+        if n is not None:
+            check.integer("n", n)
+        total, base = 0.0, 0.0
+        shares = np.zeros(n_items)
+        for model, weight, zero in zip(self.models_, self.weights_, self.state_.zeros):
+            gaps = model.score_users(users=[row])[0].astype(np.float64) - zero
+            length = np.sqrt(np.mean(gaps**2))
+            scale = weight / length if length > 0 else 0.0
+            total += scale * float(gaps[column])
+            if hasattr(model, "explain"):
+                why = model.explain(int(row), int(column))
+                shares[why.items] += scale * why.contributions
+                base += scale * (why.base - zero)
+            else:
+                base += scale * float(gaps[column])
+        items = np.flatnonzero(shares)
+        items = items[np.argsort(-np.abs(shares[items]), kind="stable")][:n]
+        return Explanation(total, base, items.astype(np.int64), shares[items])
+
+    def add_users(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
+        """Append users by rows of ``interactions`` (c × n), ``features`` or both, and return their positions."""
+        check_is_fitted(self)
+        return self._grow("add_users", 0, self.state_.reads_left, interactions, features)
+
+    def add_items(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
+        """Append items by columns of ``interactions`` (m × c), ``features`` or both, and return their positions.
+
+        A model that does not read features takes an item that is described by them alone as one without events.
+        """
+        check_is_fitted(self)
+        return self._grow("add_items", 1, self.state_.reads_right, interactions, features)
+
+    def to_parts(self) -> Parts:
+        """Return the fitted blend, its models included, as JSON-able values and named arrays."""
+        check_is_fitted(self)
+        arrays: Arrays = {}
+        members = []
+        for number, model in enumerate(self.models_):
+            if WRITTEN.get(type(model).__name__) is not type(model):
+                raise TypeError(f"a blend with {type(model).__name__} can be used, but not written down.")
+            values, own = model.to_parts()
+            arrays.update({f"models.{number}.{name}": array for name, array in own.items()})
+            members.append(values)
+        parameters = self.get_params(deep=False)
+        given = parameters.pop("models")
+        if isinstance(parameters["random_state"], np.random.Generator):
+            parameters["random_state"] = None
+        values = {
+            "class": type(self).__name__,
+            "parameters": encode(parameters, "parameters", arrays)["dict"],
+            "given": None if given is None else [_described(model, n, arrays) for n, model in enumerate(given)],
+            "models": members,
+            "state": encode(replace(self.state_, models=()), "state", arrays),
+        }
+        return Parts(values, arrays)
+
+    @classmethod
+    def from_parts(cls, values: dict[str, Any], arrays: Arrays) -> Self:
+        """Return the blend that :meth:`to_parts` wrote down."""
+        if set(values) != {"class", "parameters", "given", "models", "state"} or values["class"] != cls.__name__:
+            raise ValueError(f"these are not the parts of a {cls.__name__}: {', '.join(map(str, values))}.")
+        given = values["given"]
+        if given is not None:
+            given = [_known(one["class"])(**decode({"dict": one["parameters"]}, arrays)) for one in given]
+        model = cls(models=given, **decode({"dict": values["parameters"]}, arrays))
+        members = []
+        for number, one in enumerate(values["models"]):
+            prefix = f"models.{number}."
+            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+            members.append(_known(one["class"]).from_parts(one, own))
+        model.state_ = replace(decode(values["state"], arrays), models=tuple(members))
+        return model
+
+    def _seen(self, users: ArrayLike | None, interactions: Any, features: Any) -> Any:
+        """What the users that are asked for have."""
+        stored = self.interactions_
+        if interactions is not None:
+            return checked_rows(interactions, stored.shape[1], stored.dtype)
+        if features is not None:
+            return sp.csr_array((count_described(features), stored.shape[1]), dtype=stored.dtype)
+        return stored if users is None else stored[checked_positions(users, stored.shape[0], "user")]
+
+    def _chosen(self, matrix: Any, random: np.random.Generator) -> list[Any]:
+        """Unfitted models with this blend's seed and threads where they have none of their own."""
+        chosen: list[Any]
+        if self.models is None:
+            chosen = [OneClassMF(rank=auto_rank(matrix), weighting=auto_weighting(matrix)), ItemItem()]
+        else:
+            if not isinstance(self.models, Sequence) or isinstance(self.models, str) or not self.models:
+                raise ValueError("models must be a list of recommenders, or None for OneClassMF and ItemItem.")
+            for model in self.models:
+                able = all(hasattr(model, name) for name in ("fit", "score_users", "get_params"))
+                if isinstance(model, type) or not able:
+                    raise TypeError(f"models must hold recommenders with fit and score_users, got {model!r}.")
+            chosen = [clone(model) for model in self.models]
+        for model in chosen:
+            own = model.get_params(deep=False)
+            if self.random_state is not None and own.get("random_state", 0) is None:
+                model.set_params(random_state=int(random.integers(2**31)))
+            if self.n_threads is not None and own.get("n_threads", 0) is None:
+                model.set_params(n_threads=self.n_threads)
+        return chosen
+
+    def _checked_weights(self, models: list[Any]) -> tuple[float, ...] | None:
+        """One number per model, or None where they have to be found."""
+        if self.weights is None:
+            return _fixed_weights(models)
+        if isinstance(self.weights, str):
+            if self.weights != "auto":
+                raise ValueError(f'weights must be numbers, None for fixed ones or "auto", got {self.weights!r}.')
+            return None
+        given = np.asarray(self.weights, np.float64)
+        if given.shape != (len(models),) or not np.isfinite(given).all() or given.min() < 0 or given.max() == 0:
+            raise ValueError(
+                f"weights must be {len(models)} finite numbers ≥ 0, one per model and not all 0, got {self.weights!r}."
+            )
+        return tuple(given.tolist())
+
+    def _grow(
+        self, method: str, side: int, reads: tuple[bool, ...], interactions: Any, features: Any
+    ) -> NDArray[np.int64]:
+        state = self.state_
+        unable = [type(model).__name__ for model in state.models if not hasattr(model, method)]
+        if unable:
+            raise ValueError(f"{' and '.join(unable)} cannot {method.replace('_', ' ')}: fit the blend again.")
+        if interactions is None and features is None:
+            raise ValueError("give the interactions of new entities, their features, or both.")
+        if features is not None and not any(reads):
+            raise ValueError("no model of this blend was fitted with features of that side: give interactions.")
+        events = interactions
+        if events is None:
+            shape = [*self.interactions_.shape]
+            shape[side] = count_described(features)
+            events = sp.csr_array(tuple(shape), dtype=self.interactions_.dtype)
+        grown = tuple(copy.copy(model) for model in state.models)
+        for model, able in zip(grown, reads):
+            if able and features is not None:
+                positions = getattr(model, method)(interactions=interactions, features=features)
+            else:
+                positions = getattr(model, method)(interactions=events)
+        stack = sp.vstack if side == 0 else sp.hstack
+        new, _ = check.as_csr(events, self.interactions_.dtype, "interactions")
+        wider = sp.csr_array(stack([self.interactions_, new], format="csr"))
+        threads = resolve_threads(self.n_threads)
+        self.state_ = replace(
+            state, models=grown, interactions=wider, grams=tuple(_gram(model, threads) for model in grown)
+        )
+        return np.asarray(positions)
+
+
+def scaled(scores: Array, zero: float, n_threads: int) -> Array:
+    """(s − zero) / rms(s − zero), row by row.
+
+    >>> scaled(np.array([[1.0, 7.0]]), zero=0.0, n_threads=1).round(6).tolist()
+    [[0.2, 1.4]]
+    """
+    kept = np.ascontiguousarray(scores)
+    out = np.zeros_like(kept)
+
+    def work(chunk: Chunk, worker: int) -> None:
+        add_scaled(*chunk, kept, kept.dtype.type(zero), 1.0, out)
+
+    run_chunks(work, even_chunks(len(out), _ROWS_AT_ONCE), n_threads)
+    return out
+
+
+def _gram(model: Any, n_threads: int) -> Array | None:
+    """[V, 1]ᵀ[V, 1] of a model with factors, from which the root mean square of any user's scores follows."""
+    if not isinstance(model, FactorModel):
+        return None
+    right = model.right_factors_
+    extended = np.concatenate([right, np.ones((len(right), 1), right.dtype)], axis=1)
+    return gram(extended, np.ones(len(right)), n_threads=n_threads).matrix
+
+
+def _scales(left: Array, gram_matrix: Array | None, zero: float, weight: float) -> Array:
+    """w / √((1/n) ‖[u, −zero] [V, 1]ᵀ‖²) of every row u, and 0 where all its scores are ``zero``."""
+    assert gram_matrix is not None
+    extended = np.concatenate([left.astype(np.float64), np.full((len(left), 1), -zero)], axis=1)
+    squares = np.maximum(np.einsum("ij,ij->i", extended @ gram_matrix, extended), 0) / gram_matrix[-1, -1]
+    return np.divide(weight, np.sqrt(squares), out=np.zeros(len(left)), where=squares > 0)
+
+
+def _rows_of(
+    model: Any, users: ArrayLike | None, interactions: Any, features: Any, shape: tuple[int, int]
+) -> ScoredRows:
+    """Scores of a part without factors: of the library's own by rows, of any other model by ``score_users``."""
+    if isinstance(model, ScoredModel):
+        return model.scored_rows(users, interactions, features)[0]
+
+    def fill(start: int, stop: int, out: Array) -> None:
+        if interactions is None:
+            asked = np.arange(start, stop) if users is None else np.atleast_1d(users)[start:stop]
+            out[:] = model.score_users(users=asked)
+        else:
+            out[:] = model.score_users(interactions=sp.csr_array(interactions)[start:stop])
+
+    return ScoredRows(*shape, dtype=np.dtype(np.float32), fill=fill)
+
+
+def _zero(model: Any) -> float:
+    """The score that a model pulls unknown pairs to, where it is one number; otherwise 0."""
+    if not (hasattr(model, "negative_value") and hasattr(model, "loss")):
+        return 0.0
+    value = resolve_value(model.negative_value, get_loss(model.loss))
+    return float(value) if isinstance(value, int | float | np.number) else 0.0
+
+
+def _fixed_weights(models: list[Any]) -> tuple[float, ...]:
+    return tuple(ITEM_ITEM_WEIGHT if isinstance(model, ItemItem) else 1.0 for model in models)
+
+
+def _takes(function: Any, name: str) -> bool:
+    return name in inspect.signature(function).parameters
+
+
+def _described(model: Any, number: int, arrays: Arrays) -> dict[str, Any]:
+    parameters = {
+        name: None if isinstance(value, np.random.Generator) else value
+        for name, value in model.get_params(deep=False).items()
+    }
+    return {
+        "class": type(model).__name__,
+        "parameters": encode(parameters, f"given.{number}", arrays)["dict"],
+    }
+
+
+def _known(name: Any) -> Any:
+    if name not in WRITTEN:
+        raise ValueError(f"a blend cannot hold the class {name!r}; known: {', '.join(WRITTEN)}.")
+    return WRITTEN[name]

@@ -1,0 +1,111 @@
+"""The exact item–item regression on given neighbours: A b = h for every item, by Cholesky factorization.
+
+    A = ρ G_NN + Σ_{i∈Ω_j} d_i (c_ij − ρ) x_iN x_iNᵀ + diag(λ_N),   h = Σ_{i∈Ω_j, liked} d_i c_ij x_iN
+
+With weights c = ρ = 1 and no dislikes this is (G_NN + diag(λ_N)) b = G_Nj. Without a limit on neighbours it has a
+closed form: with P = (G + diag λ)⁻¹, B_lj = −P_lj / P_jj off the diagonal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from everypair.kernels.item_gram import regress_columns
+from everypair.parallel import Chunk, even_chunks, run_chunks, single_threaded_blas
+from everypair.problem.item_gram import Columns, ItemGram
+
+Array = NDArray[Any]
+COLUMNS_AT_ONCE = 64
+SINGULAR = 'the regression on neighbours is singular at this precision: raise reg, or use dtype="float64".'
+
+
+@dataclass(frozen=True)
+class ItemRidge:
+    """λ_l = ``reg`` + ``scale`` · G_ll, and the weight ρ of a pair that is not stored."""
+
+    reg: float
+    scale: float
+    negative_weight: float
+
+    def of(self, diagonal: Array) -> Array:
+        """λ of every item."""
+        return np.asarray(self.reg + self.scale * diagonal, diagonal.dtype)
+
+
+def regress(gram: ItemGram, nearest: NDArray[np.int32], columns: Columns, ridge: ItemRidge, n_threads: int = 1) -> Any:
+    """Return B (items × columns, csr, items numbered as in ``gram``): column t regressed on the items ``nearest[t]``.
+
+    ``nearest`` lists items in descending order, −1 at the end. ``columns`` are the targets' stored pairs, those of
+    ``gram`` itself or of items that came later. Scratch memory: width² numbers per thread.
+    """
+    n_targets, width = nearest.shape
+    dtype = gram.values.dtype
+    solved = np.zeros((n_targets, width), dtype)
+    penalty = ridge.of(gram.diagonal)
+    scratch: dict[int, tuple[Array, ...]] = {}
+
+    def work(chunk: Chunk, worker: int) -> int:
+        if worker not in scratch:
+            scratch[worker] = (
+                np.zeros((width, width), dtype), np.full(gram.n_items, width - 1, np.uint32), np.empty(width, np.int64),
+            )  # fmt: skip
+        return regress_columns(
+            *chunk, nearest, columns.start, columns.users, columns.weights, columns.likes, gram.row_start, gram.items,
+            gram.signs, gram.user_weights, dtype.type(ridge.negative_weight), penalty, gram.start, gram.later,
+            gram.values, gram.diagonal, solved, *scratch[worker],
+        )  # fmt: skip
+
+    if max(run_chunks(work, even_chunks(n_targets, COLUMNS_AT_ONCE), n_threads)) >= 0:
+        raise ValueError(SINGULAR)
+    kept = nearest >= 0
+    start = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    return sp.csc_array((solved[kept], nearest[kept], start), shape=(gram.n_items, n_targets)).tocsr()
+
+
+def imputed(gram: ItemGram, nearest: NDArray[np.int32], shares: Array, ridge: ItemRidge) -> Any:
+    """Return B (items × columns) of columns without stored pairs, as if column t were Σ_l share_tl x_l over items N.
+
+        (G_NN + diag λ_N) b = G_NN share
+
+    ``nearest`` is as in :func:`regress`, ``shares`` has the same shape.
+    """
+    upper = gram.upper()
+    penalty = ridge.of(gram.diagonal)
+    columns = []
+    for found, share in zip(nearest, shares):
+        own = found[found >= 0]
+        half = upper[own][:, own].toarray().astype(np.float64)
+        block = half + half.T + np.diag(gram.diagonal[own])
+        solved = np.linalg.solve(block + np.diag(penalty[own]), block @ share[: len(own)])
+        columns.append(sp.csc_array((solved, (own, np.zeros(len(own), np.int32))), shape=(gram.n_items, 1)))
+    return sp.csr_array(sp.hstack(columns, format="csr")).astype(gram.values.dtype)
+
+
+def closed_form(gram: Array, penalty: Array) -> Array:
+    """Overwrite G (n × n, C order) with B of the regression of every item on all others and return it.
+
+    >>> closed_form(np.array([[2.0, 1.0], [1.0, 3.0]]), np.array([2.0, 1.0])).round(6).tolist()
+    [[0.0, 0.25], [0.25, 0.0]]
+    """
+    gram[np.diag_indices_from(gram)] += penalty
+    factorize, invert = lapack.get_lapack_funcs(("potrf", "potri"), (gram,))
+    with single_threaded_blas():
+        upper, failed = factorize(gram.T, lower=False, overwrite_a=True)  # the same memory, in LAPACK's order
+        if not failed:
+            upper, failed = invert(upper, lower=False, overwrite_c=True)
+    if failed:
+        raise ValueError(SINGULAR)
+    inverse = upper.T  # P in its lower triangle
+    for start, stop in even_chunks(len(inverse), 1024):
+        inverse[:start, start:stop] = inverse[start:stop, :start].T
+        block = inverse[start:stop, start:stop]
+        block[:] = np.tril(block) + np.tril(block, -1).T
+    inverse /= -np.diag(inverse).copy()
+    np.fill_diagonal(inverse, 0)
+    return inverse

@@ -1,0 +1,247 @@
+"""Blend: the contract, scores by hand, weights and their search, explanation, growth, features, parts and bad input."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+
+from everypair import BPR, Blend, ItemItem, OneClassMF, Popularity
+from everypair.models.recommend.blend_weights import GRID, search_weights
+from everypair.testing.recommender import RecommenderContract, block_matrix, group_of
+
+MATRIX, HELD_OUT = block_matrix()
+
+
+class TestBlend(RecommenderContract):
+    def make_model(self, **params):
+        return Blend(**{"random_state": 0, **params})
+
+
+def parts():
+    return [OneClassMF(rank=4, random_state=0, dtype="float64"), ItemItem(reg=1.0, dtype="float64"), Popularity()]
+
+
+def scaled(scores, zero):
+    gaps = scores.astype(np.float64) - zero
+    return gaps / np.sqrt(np.mean(gaps**2, axis=1, keepdims=True))
+
+
+def test_scores_are_the_weighted_sum_of_scaled_scores():
+    model = Blend(parts(), weights=[1, 0.5, 0.25]).fit(MATRIX)
+    factors, items, counts = (part.fit(MATRIX) for part in parts())
+    expected = scaled(factors.score_users(), -1) + 0.5 * scaled(items.score_users(), 0)
+    expected += 0.25 * scaled(counts.score_users(), 0)
+    np.testing.assert_allclose(model.score_users(), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(model.score_users([3, 40]), expected[[3, 40]], rtol=1e-5, atol=1e-6)
+
+
+def test_a_blend_can_be_blended():
+    inner = Blend(parts()[:2], weights=[1, 0.5])
+    model = Blend([inner, parts()[0]], weights=[1, 2]).fit(MATRIX)
+    expected = scaled(inner.fit(MATRIX).score_users(), 0) + 2 * scaled(parts()[0].fit(MATRIX).score_users(), -1)
+    np.testing.assert_allclose(model.score_users(), expected, rtol=1e-5, atol=1e-6)
+    items, _ = model.recommend(n=21, exclude_seen=False)
+    np.testing.assert_allclose(np.take_along_axis(expected, items, axis=1), -np.sort(-expected, axis=1), atol=1e-5)
+
+
+def test_several_models_with_factors_are_one_factorization():
+    models = [parts()[0], OneClassMF(rank=2, loss="squared", random_state=1), Popularity()]
+    model = Blend(models, weights=[1, 2, 0.5]).fit(MATRIX)
+    expected = sum(
+        weight * scaled(clone(part).fit(MATRIX).score_users(), zero)
+        for part, weight, zero in zip(models, (1, 2, 0.5), (-1, 0, 0))
+    )
+    np.testing.assert_allclose(model.score_users(), expected, rtol=1e-5, atol=1e-5)
+    rows, _ = model.scored_rows(None, None, None)
+    assert rows.left.shape == (44, 7)
+
+
+def test_fixed_weights_and_zeros():
+    models = [
+        OneClassMF(rank=4),
+        OneClassMF(rank=4, loss="squared"),
+        OneClassMF(rank=4, negative_value=-0.5),
+        ItemItem(),
+    ]
+    state = Blend(models, random_state=0).fit(MATRIX).state_
+    assert state.weights == (1.0, 1.0, 1.0, 0.3)
+    assert state.zeros == (-1.0, 0.0, -0.5, 0.0)
+
+
+def test_a_part_of_weight_zero_says_nothing():
+    both = Blend([*parts()[:2], BPR(rank=2, max_iter=1, random_state=0)], weights=[1, 0.3, 0]).fit(MATRIX)
+    assert np.array_equal(both.score_users(), Blend(parts()[:2]).fit(MATRIX).score_users())
+
+
+def test_seed_and_threads_go_to_models_that_have_none():
+    model = Blend([OneClassMF(rank=4), OneClassMF(rank=4, random_state=7)], random_state=0, n_threads=1).fit(MATRIX)
+    first, second = model.models_
+    assert first.random_state is not None
+    assert (second.random_state, first.n_threads, second.n_threads) == (7, 1, 1)
+    assert model.models[0].random_state is None  # what was given is not changed
+    again = clone(model).fit(MATRIX)
+    assert np.array_equal(again.score_users(), model.score_users())
+
+
+def test_anything_with_scores_can_be_blended():
+    class Constant(BaseEstimator):
+        def fit(self, interactions):
+            return self
+
+        def score_users(self, users=None, interactions=None, features=None):
+            rows = len(users) if interactions is None else interactions.shape[0]
+            return np.tile(np.arange(21.0)[::-1], (rows, 1))
+
+    model = Blend([Constant()]).fit(MATRIX)
+    assert model.recommend(n=1, exclude_seen=False)[0].ravel().tolist() == [0] * 44
+    assert model.recommend(interactions=MATRIX[:3], n=2, exclude_seen=False)[0].tolist() == [[0, 1]] * 3
+    assert model.score_users([3, 4]).shape == (2, 21)
+    with pytest.raises(TypeError, match="Constant can be used, but not written down"):
+        model.to_parts()
+
+
+def test_search_is_a_table_and_the_best_of_it_is_used():
+    random = np.random.default_rng(0)
+    likes = (random.random((300, 40)) < 0.05 + 0.3 * np.kron(np.eye(4), np.ones((75, 10)))) * 1.0
+    model = Blend([ItemItem(), Popularity()], weights="auto", random_state=0).fit(likes)
+    table = model.search_
+    assert [row["weights"] for row in table] == [[0.3, 1.0], *([0.3, weight] for weight in GRID)]
+    best = max(table, key=lambda row: row["ndcg@10"])
+    assert model.weights_ == tuple(best["weights"])
+    assert table[0]["gain"] == 0
+    for row in table:
+        assert row["standard_error"] > 0
+        assert row["gain"] == pytest.approx(row["ndcg@10"] - table[0]["ndcg@10"])
+    assert model.weights_[1] < 1  # popularity knows less than neighbours here
+
+
+def test_search_measures_what_it_says():
+    """Two parts whose sums are written out; nDCG by hand for one held-out item per user."""
+    train, test = np.zeros((4, 6)), np.zeros((4, 6))
+    train[:, 0] = 1
+    test[np.arange(4), [1, 2, 3, 4]] = 1
+    random = np.random.default_rng(0)
+    first, second = random.standard_normal((2, 4, 6))
+    best, table = search_weights(lambda users: [first[users], second[users]], train, test, (1.0, 0.3), 0, 1)
+    for row in table:
+        scores = first + row["weights"][1] * second
+        scores[:, 0] = -np.inf
+        place = (scores > scores[np.arange(4), [1, 2, 3, 4]][:, None]).sum(axis=1)
+        values = 1 / np.log2(place + 2)
+        assert row["ndcg@10"] == pytest.approx(values.mean())
+        assert row["standard_error"] == pytest.approx(values.std(ddof=1) / 2)
+    assert [row["weights"][1] for row in table] == [0.3, *(weight for weight in GRID if weight != 0.3)]
+    assert best == tuple(max(table, key=lambda row: row["ndcg@10"])["weights"])
+
+
+@pytest.mark.parametrize("held_out", ["last", "time"])
+def test_held_out_by_time(held_out):
+    times = np.arange(int(MATRIX.sum()))
+    model = Blend(parts()[1:], weights="auto", held_out=held_out, random_state=0).fit(MATRIX, times=times)
+    assert len(model.search_) > 2
+    with pytest.raises(ValueError, match="needs the times of the stored pairs"):
+        Blend(weights="auto", held_out=held_out).fit(MATRIX)
+
+
+def test_explanations_add_up():
+    matrix = MATRIX.copy()
+    matrix[2, 20] = -1
+    model = Blend(parts()[:2], weights=[1, 2]).fit(matrix)
+    why = model.explain(2, int(HELD_OUT[2]))
+    assert why.score == pytest.approx(model.score_pairs([2], [HELD_OUT[2]])[0], rel=1e-5)
+    assert why.base + why.contributions.sum() == pytest.approx(why.score)
+    assert set(why.items) <= set(np.flatnonzero(matrix[2]))
+    assert (np.diff(np.abs(why.contributions)) <= 0).all()
+    assert len(model.explain(2, 0, n=3).items) == 3
+    mute = Blend([*parts()[:2], Popularity()], random_state=0).fit(matrix).explain(2, 1)
+    assert mute.base + mute.contributions.sum() == pytest.approx(mute.score)
+
+
+def test_users_and_items_are_appended_to_every_model():
+    model = Blend(parts()[:2]).fit(MATRIX)
+    assert model.add_users(interactions=MATRIX[[40]]).tolist() == [44]
+    assert model.recommend([44], n=1)[0][0, 0] == HELD_OUT[40]
+    column = np.zeros((45, 1))
+    column[:15] = 1
+    assert model.add_items(interactions=column).tolist() == [21]
+    assert model.interactions_.shape == (45, 22)
+    assert all(part.interactions_.shape == (45, 22) for part in model.models_)
+    assert set(np.argsort(-model.score_users()[:, 21])[:15]) <= set(range(20))
+    with pytest.raises(ValueError, match="Popularity cannot add items"):
+        Blend([Popularity()]).fit(MATRIX).add_items(interactions=MATRIX[:, :1])
+
+
+def test_features_reach_the_models_that_read_them():
+    groups = np.eye(3)[group_of(np.arange(44), side=0)], np.eye(3)[group_of(np.arange(21), side=1)]
+    model = Blend(parts()[:2]).fit(MATRIX, *groups)
+    items, _ = model.recommend(features=np.eye(3), n=5)
+    assert group_of(items, side=1).tolist() == [[0] * 5, [1] * 5, [2] * 5]
+    rows = np.zeros((1, 21))
+    rows[0, [15, 16]] = 1
+    items, _ = model.recommend(interactions=rows, features=np.eye(3)[[2]], n=4)
+    assert (group_of(items, side=1) == 2).all()
+    assert not {15, 16} & set(items.ravel().tolist())
+    for given in (np.eye(3)[[1]], sp.csr_array(np.eye(3)[[1]])):
+        (position,) = model.add_items(features=given)
+        assert set(np.argsort(-model.score_users()[:, position])[:14]) == set(range(20, 34))
+    (position,) = model.add_users(features=np.eye(3)[[1]])
+    assert (group_of(model.recommend([position], n=5, allow=np.arange(21))[0], side=1) == 1).all()
+
+
+def test_new_users_without_events_get_popular_items():
+    likes = (np.random.default_rng(0).random((300, 30)) < np.linspace(0.02, 0.6, 30)) * 1.0
+    model = Blend([OneClassMF(rank=2, random_state=0), ItemItem()]).fit(likes)
+    items, _ = model.recommend(interactions=np.zeros((1, 30)), n=5)
+    counts = likes.sum(axis=0)
+    assert counts[items[0]].min() > np.quantile(counts, 0.6)
+
+
+def test_parts_give_the_same_blend():
+    for models in ([ItemItem(reg=1.0), ItemItem(neighbors=4)], [ItemItem(neighbors=None, reg=1.0)]):
+        model = Blend(models, weights="auto", random_state=0).fit(MATRIX)
+        twin = Blend.from_parts(*model.to_parts())
+        assert [str(part) for part in twin.models] == [str(part) for part in models]
+        assert twin.weights_ == model.weights_
+        assert twin.search_ == model.search_
+        assert np.array_equal(twin.score_users(), model.score_users())
+        assert np.array_equal(twin.recommend()[0], model.recommend()[0])
+    values, arrays = model.to_parts()
+    values["models"][0]["class"] = "Popen"
+    with pytest.raises(ValueError, match="cannot hold the class 'Popen'"):
+        Blend.from_parts(values, arrays)
+    with pytest.raises(ValueError, match="not the parts of a Blend"):
+        Blend.from_parts({"class": "Blend"}, {})
+
+
+def test_bad_input_is_refused_before_any_work():
+    for parameters, kind, said in (
+        ({"models": []}, ValueError, "list of recommenders"),
+        ({"models": "ItemItem"}, ValueError, "list of recommenders"),
+        ({"models": [ItemItem]}, TypeError, "recommenders with fit and score_users"),
+        ({"models": [3]}, TypeError, "recommenders with fit and score_users"),
+        ({"weights": "best"}, ValueError, "weights must be numbers"),
+        ({"weights": [1.0]}, ValueError, "weights must be 2 finite numbers"),
+        ({"weights": [1.0, -1.0]}, ValueError, "weights must be 2 finite numbers"),
+        ({"weights": [0, 0]}, ValueError, "not all 0"),
+        ({"weights": "auto", "held_out": "first"}, ValueError, "held_out must be one of"),
+        ({"random_state": -1}, ValueError, "random_state"),
+        ({"n_threads": 0}, ValueError, "n_threads"),
+    ):
+        with pytest.raises(kind, match=said):
+            Blend(**parameters).fit(MATRIX)
+    with pytest.raises(ValueError, match="none of the models reads left_features"):
+        Blend([ItemItem()]).fit(MATRIX, np.ones((44, 2)))
+    model = Blend(parts()[1:2]).fit(MATRIX)
+    with pytest.raises(ValueError, match="was fitted with left_features"):
+        model.recommend(features=np.ones((1, 2)))
+    with pytest.raises(ValueError, match="give the interactions of new entities"):
+        model.add_users()
+    with pytest.raises(ValueError, match="fitted with features of that side"):
+        model.add_items(features=np.ones((1, 2)))
+    with pytest.raises(ValueError, match="user 44 is unknown"):
+        model.explain(44, 0)
+    with pytest.raises(NotFittedError):
+        Blend().add_users(interactions=MATRIX)
+    with pytest.raises(NotFittedError):
+        Blend().add_items(interactions=MATRIX)
