@@ -287,8 +287,9 @@ class RecommenderContract:
         matrix, _ = block_matrix()
         assert np.array_equal(again.score_users(), model.score_users())
         assert np.array_equal(again.recommend(n=3)[0], model.recommend(n=3)[0])
-        assert np.array_equal(again.fold_in_users(matrix), model.fold_in_users(matrix))
-        assert np.array_equal(again.similar_items(np.arange(21), n=3)[1], model.similar_items(np.arange(21), n=3)[1])
+        assert np.array_equal(again.score_users(interactions=matrix), model.score_users(interactions=matrix))
+        if hasattr(model, "similar_items"):
+            assert np.array_equal(again.similar_items([0, 20], n=3)[1], model.similar_items([0, 20], n=3)[1])
         assert from_json_and_arrays(again).to_parts().values == model.to_parts().values
 
     # same input, same bits
