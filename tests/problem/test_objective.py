@@ -107,9 +107,7 @@ def test_threads_do_not_change_a_bit(dtype, value):
 
 def test_the_sum_of_positive_terms_is_zero_where_everything_is_met():
     pairs = Pairs.from_matrix([[1, 0], [0, 1]], dtype=np.float64)
-    objective = Objective(
-        pairs, "squared", Negatives.from_scheme(pairs, 0.5), Ridge.checked(0, 0), dtype=np.float64, rank=2
-    )
+    objective = Objective(pairs, "squared", Negatives.from_scheme(pairs, 0.5), Ridge.checked(0, 0), dtype=np.float64)
     assert objective.value(np.eye(2), np.eye(2)) == 0
     assert not objective.gradient(0, np.eye(2), np.eye(2)).any()
 
@@ -122,12 +120,6 @@ def test_weight_zero_leaves_the_stored_pairs_alone():
     dense = problem.dense
     expected = np.sum(dense.weights * value(dense.targets, left @ right.T), where=dense.stored)
     assert problem.objective.value(left, right) == pytest.approx(expected, rel=1e-12)
-
-
-def test_biases_need_a_rank():
-    pairs = Pairs.from_matrix(np.eye(2))
-    with pytest.raises(ValueError, match="give the rank"):
-        Objective(pairs, "squared", Negatives.from_scheme(pairs, 1.0), Ridge.checked(0, 0), biases=True)
 
 
 @pytest.mark.parametrize("shapes", [((6, 5), (7, 5)), ((7, 5), (6, 4)), ((7,), (6, 5)), ((8, 5), (6, 5))])

@@ -164,5 +164,5 @@ def test_other_losses_are_refused(loss):
 
 @pytest.mark.parametrize("inner", [0, -1, 1.5, True])
 def test_bad_inner_is_refused(inner):
-    with pytest.raises(ValueError, match="inner must be a positive integer"):
+    with pytest.raises(ValueError, match="inner must be an integer ≥ 1"):
         CoordinateDescent(build(Case("squared")).objective, inner)
