@@ -144,7 +144,7 @@ def _dots_of(count: int) -> Any:
             rows.store(total, out, builder.add(to, _INT(e)), total.type)
         return context.get_dummy_value()
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def dots(typing: Any, V: Any, indices: Any, at: Any, x: Any, out: Any, to: Any) -> Any:
         _checked(V, indices, x, out)
         return types.void(V, indices, types.int64, x, out, types.int64), generate
@@ -182,7 +182,7 @@ def _add(count: int, factors: int) -> Any:
 def _add_of(count: int) -> Any:
     generate = _add(count, 1)
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def add(typing: Any, V: Any, indices: Any, at: Any, c: Any, to: Any, total: Any) -> Any:
         _checked(V, indices, c, total)
         return types.void(V, indices, types.int64, c, types.int64, total), generate
@@ -193,7 +193,7 @@ def _add_of(count: int) -> Any:
 def _add_product_of(count: int) -> Any:
     generate = _add(count, 2)
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def add_product(typing: Any, V: Any, indices: Any, at: Any, c: Any, s: Any, to: Any, total: Any) -> Any:
         _checked(V, indices, c, s, total)
         return types.void(V, indices, types.int64, c, s, types.int64, total), generate
