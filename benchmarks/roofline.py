@@ -14,16 +14,21 @@ The first is timed as a half-step without conjugate gradients, the second as wha
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from generate import generate
 from numba import njit
 from threadpoolctl import threadpool_limits
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+from smoke import parse
 
 from everypair.data.pairs import Pairs
 from everypair.problem.losses import get_loss
@@ -102,7 +107,7 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[32, 64, 128, 256])
     parser.add_argument("--loss", default="squared")
     parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    options = parse(parser, pairs=1000, ranks=[8], rounds=1)
     with threadpool_limits(1, "blas"):
         ceiling = ceilings(options.rounds)
         print("ceilings: " + ", ".join(f"{name} {rate / 1e9:.0f} G/s" for name, rate in ceiling.items()))

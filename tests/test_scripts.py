@@ -21,15 +21,22 @@ SCRIPTS = sorted(
     path.relative_to(ROOT).as_posix()
     for folder in (EXPERIMENTS, BENCHMARKS)
     for path in folder.rglob("*.py")
-    if 'if __name__ == "__main__":' in path.read_text()
+    if 'if __name__ == "__main__":' in path.read_text() and path.parent.name != "mlrm"  # see test_experiments.py
 )
 # script → the runs of its smoke test; results of one run are there for the next
 RUNS: dict[str, list[list[str]]] = {
     "benchmarks/labels.py": [["missing"], ["wiki"]],
     "benchmarks/multilabel.py": [["peers"], ["cg"], ["cost"]],
+    "benchmarks/roofline.py": [[]],
     "benchmarks/scaling.py": [[]],
     "benchmarks/sweep.py": [[]],
     "benchmarks/top_k.py": [[]],
+    "experiments/blend/further.py": [[]],
+    "experiments/blend/peers.py": [[]],
+    "experiments/blend/quality.py": [[]],
+    "experiments/blend/report.py": [[]],
+    "experiments/blend/validation.py": [[]],
+    "experiments/defaults/convergence.py": [[]],
     "experiments/defaults/report.py": [[]],
     "experiments/defaults/study.py": [[]],
     "experiments/defaults/validated.py": [[]],
@@ -55,6 +62,7 @@ RUNS: dict[str, list[list[str]]] = {
 }
 # script → what must have been run before, into the same folder
 BEFORE = {
+    "experiments/blend/report.py": [f"experiments/blend/{name}.py" for name in ("further", "quality", "validation")],
     "experiments/defaults/report.py": ["experiments/defaults/study.py", "experiments/defaults/validated.py"],
     "experiments/ocsmf/table_graph_pooled.py": ["experiments/ocsmf/table_graph.py"],
     "experiments/ocsmf/table_nystrom.py": ["experiments/ocsmf/table_multilabel.py"],
@@ -132,7 +140,7 @@ def test_smoke(script, execute, tmp_path, capsys):
     smoke(execute, script, tmp_path)
     assert capsys.readouterr().out
     tables = [path for path in tmp_path.glob("*.md") if path.name != "README.md"]
-    assert tables or script.startswith(("benchmarks", "experiments/defaults"))
+    assert tables or script.startswith(("benchmarks", "experiments/blend", "experiments/defaults"))
     for path in tables:
         assert "nan" not in path.read_text()
         assert path.with_suffix(".json").exists() or path.name == "defaults.md"

@@ -15,6 +15,7 @@ import argparse
 import json
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,9 @@ def implicit_items(train: Any, kind: str, **parameters: Any) -> Any:
     from implicit import nearest_neighbours
 
     model = getattr(nearest_neighbours, kind)(**parameters)
-    model.fit(sp.csr_matrix(train), show_progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns about its own weighted matrix
+        model.fit(sp.csr_matrix(train), show_progress=False)
     return ByItems(train, model.similarity.T)
 
 
