@@ -96,22 +96,24 @@ class TimedSteps(RowSteps):
 def kernel_seconds(objective: Any, factors: Any, side: int, cg: int) -> float:
     """CPU seconds inside the kernel of one half-step."""
     steps = TimedSteps(cg=cg)
-    problem, other = objective.sides[side], factors[1 - side]
+    problem, other = objective.rows[side], factors[1 - side]
     half_step(problem, factors[side], other, problem.gram_of(other), steps)
     return sum(steps.seconds)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--users", type=int, default=69_878)
+    parser.add_argument("--items", type=int, default=10_677)
     parser.add_argument("--pairs", type=int, default=1_000_000)
     parser.add_argument("--ranks", type=int, nargs="+", default=[32, 64, 128, 256])
     parser.add_argument("--loss", default="squared")
     parser.add_argument("--rounds", type=int, default=3)
-    options = parse(parser, pairs=1000, ranks=[8], rounds=1)
+    options = parse(parser, users=80, items=60, pairs=800, ranks=[8], rounds=1)
     with threadpool_limits(1, "blas"):
         ceiling = ceilings(options.rounds)
         print("ceilings: " + ", ".join(f"{name} {rate / 1e9:.0f} G/s" for name, rate in ceiling.items()))
-        matrix = generate(n_pairs=options.pairs)
+        matrix = generate(options.users, options.items, options.pairs)
         pairs, loss = Pairs.from_matrix(matrix, dtype=np.float32), get_loss(options.loss)
         negatives = Negatives.from_scheme(pairs, 0.1, "constant", loss.negative_value)
         objective = Objective(pairs, loss, negatives, Ridge.checked(0.5, 0.0), dtype=np.float32)
@@ -127,7 +129,7 @@ def report(rank: int, objective: Any, matrix: Any, ceiling: dict[str, float], ro
     random = np.random.default_rng(0)
     factors = [random.normal(scale=0.3 / rank**0.5, size=(n, rank)).astype(np.float32) for n in matrix.shape]
     for side in (0, 1):
-        problem = objective.sides[side]
+        problem = objective.rows[side]
         new, _ = half_step(problem, factors[side], factors[1 - side], problem.gram_of(factors[1 - side]), RowSteps())
         factors[side] = new
     for side, name in enumerate(("left", "right")):

@@ -28,13 +28,13 @@ DATA = ("ml1m", "ml100k", "filmtrust", "lastfm_hetrec", "citeulike_t", "douban_m
 VARIANTS = {"before": {"solver": "newton", "max_iter": 16, "tol": 1e-4}, "now": {}}
 
 
-def measured(name: str, splits: int) -> dict[str, dict[str, list[float]]]:
+def measured(name: str, splits: int, rank: int) -> dict[str, dict[str, list[float]]]:
     matrix, rows = positives(name), {}
     for variant, parameters in VARIANTS.items():
         ndcg, sweeps = [], []
         for seed in range(splits):
             train, test = split_entries(matrix, 0.1, random_state=seed)
-            model = OneClassMF(random_state=seed, **parameters).fit(train)
+            model = OneClassMF(rank=rank, random_state=seed, **parameters).fit(train)
             ndcg.append(ranking_metrics(model, train, test, (10,))["ndcg@10"])
             sweeps.append(model.n_iter_)
         rows[variant] = {"ndcg@10": ndcg, "sweeps": sweeps}
@@ -47,10 +47,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="*", default=list(DATA))
     parser.add_argument("--splits", type=int, default=3)
-    options = parse(parser, RESULTS, data=["ml100k"], splits=2)
+    parser.add_argument("--rank", type=int, default=64)
+    options = parse(parser, RESULTS, data=["ml100k"], splits=2, rank=4)
     for name in options.data:
         path = Path(options.results) / f"convergence_{name}.json"
-        path.write_text(json.dumps(measured(name, options.splits), indent=1) + "\n")
+        path.write_text(json.dumps(measured(name, options.splits, options.rank), indent=1) + "\n")
 
 
 if __name__ == "__main__":
