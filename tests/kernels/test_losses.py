@@ -79,3 +79,8 @@ def test_value_alone_is_the_same_to_the_bit(name):
     rng = np.random.default_rng(0)
     for y, s in zip(rng.choice([-1.0, 1.0, 0.3], 300), rng.normal(size=300) * 10):
         assert loss_value(CODES[name], y, s) == loss_terms(CODES[name], y, s)[0]
+
+
+def test_an_unknown_code_is_no_loss():
+    assert np.isnan(loss_value(17, 1.0, 0.3))
+    assert np.isnan(loss_terms(17, 1.0, 0.3)).all()

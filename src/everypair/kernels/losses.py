@@ -74,6 +74,8 @@ def loss_value(code: Any, y: Any, s: Any) -> Any:
         return 0.5 * (y - s) * (y - s)
     if code == LOGISTIC:
         return max(-y * s, 0.0) + log_one_plus(exp_negative(-abs(y * s)))
+    if code != SQUARED_HINGE:
+        return np.nan  # an unknown code
     slack = max(0.0, 1.0 - y * s)
     return 0.5 * slack * slack
 
@@ -88,6 +90,8 @@ def loss_terms(code: Any, y: Any, s: Any) -> Any:
         inverse = 1.0 / (1.0 + e)
         miss = inverse if y * s < 0.0 else e * inverse  # 1 / (1 + e^{ys})
         return max(-y * s, 0.0) + log_one_plus(e), -y * miss, y * y * e * inverse * inverse
+    if code != SQUARED_HINGE:
+        return np.nan, np.nan, np.nan
     slack = max(0.0, 1.0 - y * s)
     return 0.5 * slack * slack, -y * slack, y * y if slack > 0.0 else 0.0
 
