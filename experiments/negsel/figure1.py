@@ -55,7 +55,8 @@ def problems(train: Any) -> dict[str, tuple[Objective, tuple[str, ...]]]:
 def start_of(shape: tuple[int, int], rank: int) -> Factors:
     """Small random factors."""
     random = np.random.default_rng(0)
-    return Factors(*(0.1 / np.sqrt(rank) * random.standard_normal((size, rank), np.float32) for size in shape))
+    scale = float(0.1 / np.sqrt(rank))
+    return Factors(*(scale * random.standard_normal((size, rank), np.float32) for size in shape))
 
 
 def trace(name: str, objective: Objective, start: Factors, stored: int, seconds: float, points: int) -> Trace:

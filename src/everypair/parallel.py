@@ -65,8 +65,8 @@ def balanced_chunks(indptr: NDArray[Any], row_cost: int = 16, pieces: int = 128)
 def block_chunks(indptr: NDArray[Any], row_cost: int = 16) -> list[Chunk]:
     """Cut every block of 2048 rows into runs of about equal work, at least 2¹⁵ pairs each: by the block alone.
 
-    >>> block_chunks(np.arange(0, 4097 * 64, 64))  # 4096 rows of 64 pairs
-    [(0, 512), (512, 1024), (1024, 1536), (1536, 2048), (2048, 2560), (2560, 3072), (3072, 3584), (3584, 4096)]
+    >>> block_chunks(np.arange(0, 4097 * 32, 32))  # 4096 rows of 32 pairs
+    [(0, 683), (683, 1366), (1366, 2048), (2048, 2731), (2731, 3414), (3414, 4096)]
     """
     chunks: list[Chunk] = []
     for start, stop in even_chunks(len(indptr) - 1, BLOCK_ROWS):
