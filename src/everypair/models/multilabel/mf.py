@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,10 +19,10 @@ from everypair.features.nystrom import Kernel
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.multilabel import defaults
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
+from everypair.models.multilabel.low_rank import LowRankLabels
 from everypair.models.multilabel.problem import LabelProblem, Terms
 from everypair.models.multilabel.ridge_search import Choice, RidgeSearch
 from everypair.models.multilabel.threshold import best_threshold, held_out_rows
-from everypair.models.parts import part
 from everypair.models.stateful import Learnt
 from everypair.problem.layout import LEFT, Layout
 from everypair.problem.losses import Loss, get_loss
@@ -43,39 +43,6 @@ SOLVERS = ("auto", *SIDE_METHODS, "svd")
 KERNEL_PENALTIES = ("rkhs", "weights")
 SEARCH_RULES = StopRules(max_iter=5, tol=1e-3)  # of each candidate of reg="auto"
 MONITOR = "ndcg@5"
-
-
-@part
-@dataclass(frozen=True, kw_only=True)
-class LowRankLabels:
-    """s = x W · h_l (x kernel features where there is a map): W, H, what was used and how training went."""
-
-    feature_weights: Array
-    label_factors: Array
-    kernel_map: KernelMap | None
-    reg: float
-    negative_loss: str
-    negative_weight: float
-    negative_value: float
-    history: list[dict[str, Any]]
-    objective: float | None
-    status: Status
-
-    @property
-    def rank(self) -> int:
-        """k."""
-        return int(self.label_factors.shape[1])
-
-    @property
-    def n_iter(self) -> int:
-        """Number of sweeps."""
-        return len(self.history)
-
-    def scores(self, X: Any) -> Array:
-        """X W Hᵀ."""
-        features = X if self.kernel_map is None else self.kernel_map(X)
-        weights = self.feature_weights
-        return np.asarray((features.astype(weights.dtype, copy=False) @ weights) @ self.label_factors.T)
 
 
 class MultiLabelMF(MultiLabelClassifier):
