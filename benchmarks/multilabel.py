@@ -63,7 +63,7 @@ def train(objective: Objective, rank: int, sweeps: int, precondition: bool = Tru
 
 def quality(scores: Any, truth: Any) -> str:
     """Precision at 1, 3 and 5 in per cent."""
-    found = multilabel_metrics(scores, truth, k=(1, 3, 5))
+    found = multilabel_metrics(scores, truth, ks=(1, 3, 5))
     return "/".join(f"{100 * found[f'precision@{k}']:.1f}" for k in (1, 3, 5))
 
 

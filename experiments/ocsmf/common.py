@@ -98,7 +98,7 @@ class MultiLabel:
 
 def multilabel_figures(scores: Any, truth: Any) -> dict[str, float]:
     """precision@1..5 and nDCG@1..5 over rows with a label, in percent."""
-    values = multilabel_metrics(scores, truth, k=KS, n_threads=1)
+    values = multilabel_metrics(scores, truth, ks=KS, n_threads=1)
     return {name: 100 * values[name] for name in COLUMNS}
 
 

@@ -80,7 +80,7 @@ def test_ndcg_equals_scikit_learn_without_ties():
     rng = np.random.default_rng(3)
     scores, truth = rng.random((30, 9)), rng.random((30, 9)) < 0.3
     truth = truth[truth.any(axis=1)].astype(int)
-    got = multilabel_metrics(scores[: len(truth)], truth, k=(1, 4))
+    got = multilabel_metrics(scores[: len(truth)], truth, ks=(1, 4))
     for k in (1, 4):
         assert got[f"ndcg@{k}"] == pytest.approx(ndcg_score(truth, scores[: len(truth)], k=k), rel=1e-12)
 
@@ -88,7 +88,7 @@ def test_ndcg_equals_scikit_learn_without_ties():
 def test_numbers_by_hand():
     scores = [[0.9, 0.8, 0.1, 0.2], [0.3, 0.3, 0.3, 0.6], [0.7, 0.1, 0.1, 0.1]]
     truth = [[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
-    got = multilabel_metrics(scores, truth, k=(1, 2), threshold=0.5, propensities=[1.0, 0.5, 0.25, 0.5])
+    got = multilabel_metrics(scores, truth, ks=(1, 2), threshold=0.5, propensities=[1.0, 0.5, 0.25, 0.5])
     best_two = 1 + 1 / math.log2(3)
     assert got == pytest.approx(
         {
@@ -111,7 +111,7 @@ def test_numbers_by_hand():
 
 def test_shared_metrics_are_those_of_the_functions():
     scores, truth = problem(8)
-    got = multilabel_metrics(scores, truth, k=(3,))
+    got = multilabel_metrics(scores, truth, ks=(3,))
     assert got["precision@3"] == metrics.precision_at_k(scores, truth, 3)
     assert got["top-3"] == metrics.precision_at_k(scores, truth, 3, average="all")
     assert got["ndcg@3"] == metrics.ndcg_at_k(scores, truth, 3)
@@ -164,14 +164,14 @@ def test_a_score_at_the_threshold_predicts_nothing_and_a_perfect_score_is_one():
     assert nothing["hamming_loss"] == truth.mean()
     assert nothing["micro_f1"] == nothing["macro_f1"] == 0
     p = propensities(truth)
-    perfect = multilabel_metrics(truth / p, truth, threshold=0.5, propensities=p, k=(1, 5))
+    perfect = multilabel_metrics(truth / p, truth, threshold=0.5, propensities=p, ks=(1, 5))
     assert perfect["hamming_loss"] == 0
     assert [perfect[name] for name in ("precision@1", "ndcg@5", "psp@1", "psp@5", "auc", "micro_f1")] == [1] * 6
     assert perfect["macro_f1"] == truth.any(axis=0).mean()
 
 
 def test_auc_is_nan_where_no_row_has_both():
-    assert math.isnan(multilabel_metrics([[0.1, 0.2], [0.3, 0.4]], [[1, 1], [0, 0]], k=())["auc"])
+    assert math.isnan(multilabel_metrics([[0.1, 0.2], [0.3, 0.4]], [[1, 1], [0, 0]], ks=())["auc"])
 
 
 def test_propensities_equal_the_formula():
@@ -205,8 +205,8 @@ def test_bad_input_is_refused_before_any_work():
         raise AssertionError("called")
 
     for arguments, error, problem_text in (
-        ({"k": 3}, ValueError, "sequence of positive integers"),
-        ({"k": (0,)}, ValueError, "positive integer"),
+        ({"ks": 3}, ValueError, "sequence of positive integers"),
+        ({"ks": (0,)}, ValueError, "positive integer"),
         ({"threshold": math.nan}, ValueError, "threshold must be a number"),
         ({"threshold": "0.5"}, ValueError, "threshold must be a number"),
         ({"threshold": True}, ValueError, "threshold must be a number"),

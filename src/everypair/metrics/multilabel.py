@@ -35,7 +35,7 @@ KS = (1, 3, 5)
 def multilabel_metrics(
     scores: Any,
     truth: Matrix,
-    k: Sequence[int] = KS,
+    ks: Sequence[int] = KS,
     *,
     threshold: Any = None,
     propensities: Any = None,
@@ -51,7 +51,7 @@ def multilabel_metrics(
         returns their scores, (len(rows), labels), and is called block by block. No NaN; −inf ranks last.
     truth
         rows × labels, sparse or dense: a value above 0 is a label of the row.
-    k
+    ks
         Lengths of the top lists.
     threshold
         A label is predicted where its score is above it: a number, or the fitted classifier itself, whose
@@ -74,9 +74,9 @@ def multilabel_metrics(
     Examples
     --------
     >>> scores, truth = [[0.9, 0.6, 0.1], [0.8, 0.2, 0.3]], [[1, 0, 0], [0, 1, 1]]
-    >>> multilabel_metrics(scores, truth, k=[1])
+    >>> multilabel_metrics(scores, truth, ks=[1])
     {'precision@1': 0.5, 'top-1': 0.5, 'ndcg@1': 0.5, 'auc': 0.5}
-    >>> round(multilabel_metrics(scores, truth, k=[1], threshold=0.7)["hamming_loss"], 4)
+    >>> round(multilabel_metrics(scores, truth, ks=[1], threshold=0.7)["hamming_loss"], 4)
     0.5
 
     With a classifier of this library: ``multilabel_metrics(model.predict_scores(X), Y, threshold=model)``.
@@ -85,7 +85,7 @@ def multilabel_metrics(
     nothing = sp.csr_array(positives.shape, dtype=np.int8)
     ranking.check_truth(nothing, positives, "scores", "truth")
     n_rows, n_labels = positives.shape
-    lengths = _check_lengths(k)
+    lengths = _check_lengths(ks)
     level = _check_threshold(threshold)
     rarity = None if propensities is None else 1 / _check_propensities(propensities, n_labels)
     if block_rows is None:
@@ -219,10 +219,10 @@ def _check_threshold(given: Any) -> float | None:
     return threshold
 
 
-def _check_lengths(k: Sequence[int]) -> list[int]:
-    if not isinstance(k, (Sequence, np.ndarray)):
-        raise ValueError(f"k must be a sequence of positive integers such as (1, 3, 5), got {k!r}.")
-    return [per_row.check_k(length) for length in k]
+def _check_lengths(ks: Sequence[int]) -> list[int]:
+    if not isinstance(ks, (Sequence, np.ndarray)):
+        raise ValueError(f"ks must be a sequence of positive integers such as (1, 3, 5), got {ks!r}.")
+    return [per_row.check_k(length) for length in ks]
 
 
 def _check_propensities(given: Any, n_labels: int) -> NDArray[np.float64]:
