@@ -203,7 +203,9 @@ class Store:
             self.cells[key] = make()
             if self.path is not None:
                 self.path.parent.mkdir(exist_ok=True)
-                self.path.write_text(json.dumps(self.cells, indent=1) + "\n")
+                unfinished = self.path.with_suffix(".part")
+                unfinished.write_text(json.dumps(self.cells, indent=1) + "\n")
+                unfinished.replace(self.path)  # a run that is ended while writing spoils nothing
             print(key, {k: round(v, 4) for k, v in self.cells[key]["runs"][0].items()}, flush=True)
         return self.cells[key]
 
