@@ -31,7 +31,6 @@ from everypair.solvers.alternating import SIDE_METHODS
 from everypair.solvers.choose import solver_maker
 from everypair.solvers.closed_form import low_rank_regression
 from everypair.solvers.loop import Callback, Solver, Status, StopRules, checked_callbacks, run
-from everypair.solvers.momentum import Momentum
 from everypair.solvers.preconditioner import Spectrum
 from everypair.solvers.state import Factors
 from everypair.training.start import random_start
@@ -70,8 +69,8 @@ class MultiLabelMF(MultiLabelClassifier):
     kernel_penalty : the ridge of scores k(x)ᵀA h_l, k(x) the kernel values with the landmarks and K those among them:
         ``"rkhs"`` is ½ λ tr(AᵀKA), that of the functions the kernel makes; ``"weights"`` is ½ λ ‖A‖², LEML's kernel
         extension (its remark on kernels takes k(x) as features).
-    solver : ``"tron"`` alternates trust-region Newton steps on W and H, ``"auto"`` is that with momentum between
-        sweeps; ``"newton-linesearch"`` and ``"gradient"`` are there to be compared; ``"svd"`` is the closed form of the
+    solver : ``"auto"`` and ``"tron"`` alternate trust-region Newton steps on W and H (momentum between sweeps gained
+        nothing in the ten sweeps of a default fit); ``"newton-linesearch"`` and ``"gradient"`` are there to be compared; ``"svd"`` is the closed form of the
         squared loss with every label known and no ridge (``reg=0``, or ``"auto"``, which is 0 there).
     threshold : ``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on held-out rows:
         those of ``reg="auto"``, otherwise a tenth, which costs one more fit (with fewer than 50 rows: 0, and ½ for the
@@ -299,8 +298,7 @@ class MultiLabelMF(MultiLabelClassifier):
         return problem.objective(terms, self._ridge(problem, choice), np.dtype(self.dtype), self.n_threads)
 
     def _make_solver(self, objective: Objective, spectrum: Spectrum | None = None) -> Solver[Factors]:
-        solver = solver_maker("tron" if self.solver == "auto" else self.solver, 0, 1, 0, spectrum)(objective)
-        return Momentum(solver, objective.n_threads) if self.solver == "auto" else solver
+        return solver_maker("tron" if self.solver == "auto" else self.solver, 0, 1, 0, spectrum)(objective)
 
     def _checked_validation(self, X: Any, Y: Any, n_labels: int) -> tuple[Any, Labels]:
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
