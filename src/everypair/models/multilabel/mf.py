@@ -70,8 +70,9 @@ class MultiLabelMF(MultiLabelClassifier):
         ``"rkhs"`` is ½ λ tr(AᵀKA), that of the functions the kernel makes; ``"weights"`` is ½ λ ‖A‖², LEML's kernel
         extension (its remark on kernels takes k(x) as features).
     solver : ``"auto"`` and ``"tron"`` alternate trust-region Newton steps on W and H (momentum between sweeps gained
-        nothing in the ten sweeps of a default fit); ``"newton-linesearch"`` and ``"gradient"`` are there to be compared; ``"svd"`` is the closed form of the
-        squared loss with every label known and no ridge (``reg=0``, or ``"auto"``, which is 0 there).
+        nothing in the ten sweeps of a default fit); ``"newton-linesearch"`` and ``"gradient"`` are there to be
+        compared; ``"svd"`` is the closed form of the squared loss with every label known and no ridge (``reg=0``, or
+        ``"auto"``, which is 0 there).
     threshold : ``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on held-out rows:
         those of ``reg="auto"``, otherwise a tenth, which costs one more fit (with fewer than 50 rows: 0, and ½ for the
         squared loss).
