@@ -359,13 +359,17 @@ def test_the_search_for_the_ridge_goes_beyond_its_grid(wanted):
     assert ridge_search.best_multiple(lambda multiple: 0.5) == 4.0  # equals: the largest of the grid
 
 
-def test_more_noise_gets_a_larger_ridge():
-    random = np.random.default_rng(0)
-    features = random.standard_normal((300, 30))
-    clean = (features[:, :6] > 1).astype(int)
-    noisy = (features[:, :6] + 3 * random.standard_normal((300, 6)) > 3).astype(int)
-    regs = [MultiLabelMF(threshold=0.0, random_state=0).fit(features, labels).reg_ for labels in (clean, noisy)]
-    assert regs[1] > 1.5 * regs[0]
+def test_noise_gets_a_larger_ridge():
+    logs = []
+    for seed in (0, 1):  # one small draw may choose anything
+        random = np.random.default_rng(seed)
+        features = random.standard_normal((300, 30))
+        clean = (features[:, :6] > 1).astype(int)
+        noise = (random.random((300, 6)) < clean.mean()).astype(int)
+        fits = [MultiLabelMF(threshold=0.0, random_state=0).fit(features, labels) for labels in (clean, noise)]
+        logs.append(np.log2([model.reg_ for model in fits]))
+    clean_mean, noise_mean = np.mean(logs, axis=0)
+    assert noise_mean > clean_mean + 1
 
 
 def test_few_rows_of_many_features_are_searched_in_their_own_span():
