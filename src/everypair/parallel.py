@@ -26,6 +26,7 @@ Chunk = tuple[int, int]
 Result = TypeVar("Result")
 BLOCK_ROWS = 2048  # rows that are summed up together
 CHUNK_WORK = 2**15  # pairs and rows (each as many pairs as it costs) of a chunk, at least
+MOST_CHUNKS = 128
 
 
 def resolve_threads(n_threads: int | None) -> int:
@@ -46,8 +47,10 @@ def resolve_threads(n_threads: int | None) -> int:
     return int(n_threads)
 
 
-def balanced_chunks(indptr: NDArray[Any], row_cost: int = 16, pieces: int = 128) -> list[Chunk]:
+def balanced_chunks(indptr: NDArray[Any], row_cost: int = 16, pieces: int | None = None) -> list[Chunk]:
     """Cut rows into at most ``pieces`` runs of about equal work, nnz + row_cost per row.
+
+    ``None``: at most 128, of at least 2¹⁵ each.
 
     >>> balanced_chunks(np.array([0, 5, 5, 6]), row_cost=1, pieces=2)
     [(0, 1), (1, 3)]
@@ -56,6 +59,8 @@ def balanced_chunks(indptr: NDArray[Any], row_cost: int = 16, pieces: int = 128)
     if rows == 0:
         return []
     work = indptr.astype(np.int64) - indptr[0] + row_cost * np.arange(rows + 1)
+    if pieces is None:
+        pieces = min(MOST_CHUNKS, max(1, int(work[-1]) // CHUNK_WORK))
     cuts = np.searchsorted(work, np.linspace(0, work[-1], min(pieces, rows) + 1))
     cuts[0], cuts[-1] = 0, rows
     cuts = np.unique(cuts)

@@ -191,13 +191,13 @@ class MultiLabelMF(MultiLabelClassifier):
         watched = None if validation is None else self._checked_validation(*_pair(validation), rows.labels.shape[1])
         for_fit, for_threshold = check.generator(self.random_state).spawn(2)
         problem, kernel_map = self._problem(rows, for_fit)
-        choice, threshold = self._searched(problem)
+        choice, threshold, spectrum = self._searched(problem)
         if check.is_number(self.threshold):
             threshold = float(self.threshold)
         elif threshold is None:
             threshold = self._threshold_of(problem, choice, for_threshold)
         validate = None if watched is None else self._validator(*watched, kernel_map)
-        learnt = self._learn(problem, choice, for_fit, validate, callbacks)
+        learnt = self._learn(problem, choice, for_fit, spectrum, validate, callbacks)
         self._keep(replace(learnt, kernel_map=kernel_map), y, threshold)
         return self
 
@@ -220,10 +220,10 @@ class MultiLabelMF(MultiLabelClassifier):
         problem.check_weights(self.dtype)
         return problem, kernel_map
 
-    def _searched(self, problem: LabelProblem) -> tuple[Choice, float | None]:
-        """The ridge (and weight of negatives) that ranks held-out rows best, and the threshold found on them."""
+    def _searched(self, problem: LabelProblem) -> tuple[Choice, float | None, Spectrum | None]:
+        """The ridge (and weight of negatives) that ranks held-out rows best, the threshold found on them, XᵀRX."""
         if self.reg != "auto" or self.solver == "svd":
-            return Choice(), None
+            return Choice(), None, None
         loss, layout = get_loss(self.loss), Layout(self._rank(problem.X.shape, problem.labels.shape[1]))
 
         def learn(part: LabelProblem, choice: Choice, state: Factors | None, spectrum: Spectrum | None) -> Factors:
@@ -234,7 +234,7 @@ class MultiLabelMF(MultiLabelClassifier):
         search = RidgeSearch(problem, learn, np.dtype(self.dtype))
         weighted = loss.probabilistic and self.negative_weight == "auto" and self.unlabeled == "negative"
         choice = search.best(weighted and not self._terms(problem, loss).same)
-        return choice, search.threshold(choice) if isinstance(self.threshold, str) else None
+        return choice, search.threshold(choice) if isinstance(self.threshold, str) else None, search.spectrum
 
     def _threshold_of(self, problem: LabelProblem, choice: Choice, random: np.random.Generator) -> float:
         """Learn without a tenth of the rows and find the threshold on them."""
@@ -249,6 +249,7 @@ class MultiLabelMF(MultiLabelClassifier):
         problem: LabelProblem,
         choice: Choice,
         random: np.random.Generator,
+        spectrum: Spectrum | None = None,
         validate: Callable[[Factors], dict[str, float]] | None = None,
         callbacks: tuple[Callback, ...] = (),
     ) -> LowRankLabels:
@@ -260,7 +261,7 @@ class MultiLabelMF(MultiLabelClassifier):
         terms = self._terms(problem, get_loss(self.loss), choice.weight)
         objective = self._objective(problem, terms, choice)
         outcome = train(
-            self._make_solver(objective), random_start(objective, layout, random), rules, validate=validate,
+            self._make_solver(objective, spectrum), random_start(objective, layout, random), rules, validate=validate,
             monitor=MONITOR, callbacks=callbacks, verbose=self.verbose,
             warm_up=sweep_on_two_pairs(self._make_solver, objective, layout.columns),
         )  # fmt: skip

@@ -69,12 +69,16 @@ class Fold:
 
 
 class RidgeSearch:
-    """Finds the choice that ranks held-out rows best; ``learn`` trains on a part of the problem with a choice."""
+    """Finds the choice that ranks held-out rows best; ``learn`` trains on a part of the problem with a choice.
+
+    ``spectrum`` is that of all rows, in the problem's own coordinates.
+    """
 
     def __init__(self, problem: LabelProblem, learn: Learn, dtype: Any) -> None:
-        problem = problem.compact()
-        spectrum = problem.spectrum(dtype)
-        self.folds = [Fold(problem, spectrum, kept, held, learn, dtype) for kept, held in held_out(problem.labels)]
+        compact = problem.compact()
+        spectrum = compact.spectrum(dtype)
+        self.spectrum = spectrum if compact is problem else None
+        self.folds = [Fold(compact, spectrum, kept, held, learn, dtype) for kept, held in held_out(problem.labels)]
         self.seen: dict[Choice, tuple[float, list[Array]]] = {}
 
     def best(self, weighted: bool) -> Choice:
