@@ -36,11 +36,12 @@ def test_balanced_chunks_cover_every_row_once(rows, pieces, kind, row_cost):
 
 
 def test_balanced_chunks_share_out_the_work():
-    counts = np.random.default_rng(0).integers(0, 50, 5000)
-    indptr = np.concatenate([[0], np.cumsum(counts)])
-    work = np.array([indptr[stop] - indptr[start] + 16 * (stop - start) for start, stop in balanced_chunks(indptr)])
-    assert len(work) == 128
-    assert work.max() < 1.2 * work.mean()
+    for most, expected in ((50, 6), (500, 40), (5000, 128)):
+        counts = np.random.default_rng(0).integers(0, most, 5000)
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        work = np.array([indptr[stop] - indptr[start] + 16 * (stop - start) for start, stop in balanced_chunks(indptr)])
+        assert len(work) == expected
+        assert work.max() < 1.2 * work.mean()
 
 
 def test_balanced_chunks_of_a_slice_of_rows():

@@ -33,17 +33,17 @@ def test_equals_the_twin_in_any_chunks(loss, imputed, dtype):
     p, q = random.uniform(size=M).astype(dtype), random.uniform(size=N).astype(dtype)
     score = 2 * random.normal(size=(M, N)).astype(dtype)
     chosen = loss_named(loss)
-    kernel = every_terms(chosen.code, imputed, chosen.custom)
+    loops = chosen.loops(dtype, dtype)
     indptr, indices = pattern.indptr.astype(np.int64), pattern.indices.astype(np.int32)
     values, r, t = np.full(M, 77.0), np.full((M, N), 77, dtype), np.full((M, N), 77, dtype)
     for start, stop in ((0, 4), (4, 5), (5, M)):
         rows = slice(start, stop)
         mine = z[rows] if imputed else z
-        kernel(start, stop, indptr, indices, c, y, mine, p, q, score[rows], values[rows], r[rows], t[rows])
+        every_terms(loops, start, stop, indptr, indices, c, y, mine, p, q, score[rows], values[rows], r[rows], t[rows])
     wide = (array.astype(np.float64) for array in (c, y, z, p, q, score))
     for computed, plain in zip((values, r, t), twin(loss, stored, *wide)):
         np.testing.assert_allclose(computed, plain, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
     whole = np.full(M, 77.0), np.empty_like(r), np.empty_like(t)
-    kernel(0, M, indptr, indices, c, y, z, p, q, score, *whole)
+    every_terms(loops, 0, M, indptr, indices, c, y, z, p, q, score, *whole)
     for one, chunked in zip(whole, (values, r, t)):
         assert np.array_equal(one, chunked)

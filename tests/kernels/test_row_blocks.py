@@ -9,21 +9,22 @@ from everypair.solvers.half_step import RowSteps
 from ..problem.brute import PLAIN_LOSSES, loss_named
 from .test_row_newton import M, N, rows_of
 
-RANK = 6  # with blocks of 3 and of 6, as in the solver's tests: every size is a kernel to compile for each loss
+RANK = 6  # with blocks of 3 and of 6, as in the solver's tests: every size is a kernel to compile
 KINDS = [("squared", True), ("logistic", False), ("squared_hinge", False), ("pseudo_huber", True)]
 kinds = pytest.mark.parametrize(("loss", "imputed"), KINDS)
 
 
 def solve(loss, imputed, rows, block, sweeps, tol=0.0, chunks=((0, 3), (3, M))):
-    kernel = RowSteps(block=block).kernel(rows["V"].shape[1], loss_named(loss), imputed)
+    kernel = RowSteps(block=block).kernel(rows["V"].shape[1])
     dtype = rows["V"].dtype
+    loops = loss_named(loss).loops(rows["c"].dtype, dtype)
     U, values, moved = rows["U"].copy(), np.full(M, 77.0), np.empty(M, bool)
     for start, stop in chunks:
         mine = U[start:stop].copy()
         pulls = rows["p"][start:stop, None] * (rows["b"][start:stop] if imputed else rows["b"])
         kernel(
-            start, stop, rows["indptr"], rows["indices"], rows["c"], rows["y"], rows["z"], rows["V"], rows["q"],
-            rows["p"], rows["lam"], rows["sigma"], rows["free"], pulls, mine, values[start:stop],
+            loops, start, stop, rows["indptr"], rows["indices"], rows["c"], rows["y"], rows["z"], rows["V"],
+            rows["q"], rows["p"], rows["lam"], rows["sigma"], rows["free"], pulls, mine, values[start:stop],
             moved[start:stop], sweeps, 0, tol, 0.0, float(np.finfo(dtype).eps), np.empty((6, N), dtype),
         )  # fmt: skip
         assert np.array_equal(mine[~moved[start:stop]], U[start:stop][~moved[start:stop]])

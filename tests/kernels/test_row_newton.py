@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair.kernels.row_newton import FLOOR, row_solver
+from everypair.kernels.row_newton import FLOOR, solve_rows
 
 from ..problem.brute import PLAIN_LOSSES, loss_named
 from .twins import newton_cg
@@ -41,15 +41,14 @@ def rows_of(loss, imputed, rank=5, dtype=np.float64, scale=1.0, ridge=0.3, seed=
 
 def solve(loss, imputed, rows, newton, cg, newton_tol=0.0, cg_tol=0.0, chunks=((0, 3), (3, M))):
     chosen = loss_named(loss)
-    kernel = row_solver(chosen.code, imputed, chosen.custom)
     dtype = rows["V"].dtype
     U, values, moved = rows["U"].copy(), np.full(M, 77.0), np.empty(M, bool)
     for start, stop in chunks:
         block = U[start:stop].copy()
         pulls = rows["p"][start:stop, None] * (rows["b"][start:stop] if imputed else rows["b"])
-        kernel(
-            start, stop, rows["indptr"], rows["indices"], rows["c"], rows["y"], rows["z"], rows["V"], rows["q"],
-            rows["p"], rows["lam"], rows["sigma"], rows["free"], pulls, block, values[start:stop],
+        solve_rows(
+            chosen.loops(rows["c"].dtype, dtype), start, stop, rows["indptr"], rows["indices"], rows["c"], rows["y"], rows["z"], rows["V"],
+            rows["q"], rows["p"], rows["lam"], rows["sigma"], rows["free"], pulls, block, values[start:stop],
             moved[start:stop], newton, cg, newton_tol, cg_tol, float(np.finfo(dtype).eps), np.empty((6, N), dtype),
         )  # fmt: skip
         assert np.array_equal(block[~moved[start:stop]], U[start:stop][~moved[start:stop]])

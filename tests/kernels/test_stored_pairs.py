@@ -91,9 +91,9 @@ def test_pair_terms(data, loss, imputed):
     score = rng.normal(size=nnz).astype(dtype) * 2
     values, r, t = np.full(M, 77.0), np.empty(nnz, dtype), np.empty(nnz, dtype)
     chosen = loss_named(loss)
-    kernel = pair_terms(chosen.code, imputed, chosen.custom)
+    loops = chosen.loops(dtype, dtype)
     for chunk in ((0, 4), (4, M)):
-        kernel(*chunk, data["indptr"], data["indices"], c, y, z, p, q, score, values, r, t)
+        pair_terms(loops, *chunk, data["indptr"], data["indices"], c, y, z, p, q, score, values, r, t)
     expected = terms_twin(data, loss, *map(wide, (c, y, z, p, q, score)))
     for computed, plain in zip((values, r, t), expected):
         np.testing.assert_allclose(computed, plain, rtol=data["tolerance"], atol=data["tolerance"])

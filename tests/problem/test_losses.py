@@ -7,6 +7,7 @@ import pytest
 from numba import njit
 from sklearn.base import clone
 
+from everypair.kernels.row_newton import solve_rows
 from everypair.models import OneClassMF
 from everypair.problem.losses import LOSSES, Loss, get_loss
 from everypair.solvers.half_step import RowSteps, half_step
@@ -139,6 +140,15 @@ def test_custom_loss_keeps_its_settings():
     np.testing.assert_allclose(loss.value(1, [0.0, 3.0]), [1, 4])
     np.testing.assert_allclose(loss.slope(1, [0.0, 3.0]), [-2, 4])
     np.testing.assert_allclose(loss.curvature(1, [0.0, 3.0]), [2, 2])
+
+
+def test_a_custom_loss_compiles_no_row_kernel():
+    """Nothing of a user's function may enter a kernel on disk: a process without his module could not read it."""
+    matrix = np.random.default_rng(0).random((20, 10)) < 0.3
+    OneClassMF(rank=2, solver="newton", max_iter=1).fit(matrix)
+    kept = set(solve_rows.signatures)
+    OneClassMF(rank=2, solver="newton", max_iter=1, loss=Loss("twice", square, slope_of_square, two)).fit(matrix)
+    assert set(solve_rows.signatures) == kept
 
 
 class CallableSquare:

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from everypair.kernels.indexed import FAST, INLINED, dots
-from everypair.kernels.row_newton import ARMIJO, MAX_HALVINGS, VALUE_ROUNDING, CustomLoss, Kernel
+from everypair.kernels.row_newton import ARMIJO, MAX_HALVINGS, VALUE_ROUNDING, Kernel
 from everypair.kernels.terms import row_terms, row_value
 
 PIVOT_FLOOR = 1e-12  # of the largest diagonal entry: below it a direction counts as without curvature and stays
@@ -86,18 +86,18 @@ def normal_matrix(
 
 
 @cache
-def block_solver(block: int, loss_code: int, imputed: bool, custom: CustomLoss | None = None) -> Kernel:
-    """Return the kernel for blocks of ``block`` coordinates, which divides the rank, like the row solver's.
+def block_solver(block: int) -> Kernel:
+    """Return the kernel for blocks of ``block`` coordinates, which divides the rank; its arguments are those of
+    :func:`everypair.kernels.row_newton.solve_rows`.
 
     The size of a block is a constant: known at run time only, it costs 2 to 3 times as much. The ``newton_steps`` are
     sweeps over all blocks; ``cg_steps`` and ``cg_tol`` are of no use here.
     """
     B = block
-    own_value, own_slope, own_curvature = custom or (None, None, None)
 
-    @njit(nogil=True, error_model="numpy", fastmath=FAST, cache=custom is None)
-    def solve_rows(  # type: ignore[no-untyped-def]
-        start, stop, indptr, indices, c, y, z, V, q, p, lam, sigma, free, b, U, values, moved,
+    @njit(nogil=True, error_model="numpy", fastmath=FAST, cache=True)
+    def solve_row_blocks(  # type: ignore[no-untyped-def]
+        loss, start, stop, indptr, indices, c, y, z, V, q, p, lam, sigma, free, b, U, values, moved,
         newton_steps, cg_steps, newton_tol, cg_tol, rounding, scratch,
     ):  # fmt: skip
         K = V.shape[1]
@@ -123,23 +123,7 @@ def block_solver(block: int, loss_code: int, imputed: bool, custom: CustomLoss |
             for sweep in range(newton_steps):
                 norm = 0.0
                 for begin in range(0, K, B):
-                    value = row_terms(
-                        loss_code,
-                        own_value,
-                        own_slope,
-                        own_curvature,
-                        imputed,
-                        first,
-                        0,
-                        d,
-                        c,
-                        y,
-                        z,
-                        weight,
-                        score,
-                        slope,
-                        curve,
-                    )
+                    value = row_terms(loss[0], first, 0, d, c, y, z, weight, score, slope, curve)
                     for l in range(B):
                         pulled[l] = 0.0
                         for e in range(B):
@@ -184,9 +168,7 @@ def block_solver(block: int, loss_code: int, imputed: bool, custom: CustomLoss |
                         continue
                     length = 1.0
                     for _ in range(MAX_HALVINGS):
-                        new_value = row_value(
-                            loss_code, own_value, imputed, first, d, c, y, z, weight, score, delta, length
-                        )
+                        new_value = row_value(loss[1], first, 0, d, c, y, z, weight, score, delta, length)
                         change = new_value - value + length * linear + 0.5 * length * length * square
                         change += rounding * length * (doubt + length * square_doubt)
                         if change <= ARMIJO * length * descent + VALUE_ROUNDING * abs(value):
@@ -206,4 +188,4 @@ def block_solver(block: int, loss_code: int, imputed: bool, custom: CustomLoss |
                 U[i - start, l] = u[l]
             values[i - start] = value
 
-    return solve_rows
+    return solve_row_blocks

@@ -5,17 +5,14 @@ They serve stored pairs, feature matrices and graphs alike, for any rank.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numba import njit
 
 from everypair.kernels.indexed import FAST, accumulate, dots, normal_product
-from everypair.kernels.losses import CUSTOM, loss_terms
+from everypair.kernels.terms import row_terms
 
-Kernel = Callable[..., None]
 OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": FAST}
 
 
@@ -61,35 +58,22 @@ def curvature_product(
             out[i, l] = total[l]
 
 
-@cache
-def pair_terms(loss_code: int, imputed: bool, custom: tuple[Any, Any, Any] | None = None) -> Kernel:
-    """Return the kernel that evaluates value_i = Σ_Ω [c ℓ − ½ w (z − s)²], r_e and t_e of a loss, w = p_i q_j.
+@njit(cache=True, **OPTIONS)
+def pair_terms(
+    loss: Any, start: Any, stop: Any, indptr: Any, indices: Any, c: Any, y: Any, z: Any, p: Any, q: Any, score: Any,
+    values: Any, r: Any, t: Any,
+) -> None:  # fmt: skip
+    """value_i = Σ_Ω [c ℓ − ½ w (z − s)²], r_e = c ℓ' − w (s − z) and t_e = c ℓ'' − w of every stored pair, w = p_i q_j.
 
-    r = c ℓ' − w (s − z) and t = c ℓ'' − w. ``imputed``: z holds one value per pair; otherwise one for all.
+    z holds one value per pair, or one for all.
     """
-    custom_value: Any
-    custom_slope: Any
-    custom_curvature: Any
-    custom_value, custom_slope, custom_curvature = custom or (None, None, None)
-
-    @njit(cache=custom is None, **OPTIONS)
-    def terms(start, stop, indptr, indices, c, y, z, p, q, score, values, r, t):  # type: ignore[no-untyped-def]
-        for i in range(start, stop):
-            value = 0.0
-            for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-                target = np.float64(y[e])
-                s = np.float64(score[e])
-                weight = np.float64(p[i]) * np.float64(q[np.uint64(indices[e])])
-                if loss_code == CUSTOM:
-                    loss = custom_value(target, s)
-                    slope = custom_slope(target, s)
-                    curvature = custom_curvature(target, s)
-                else:
-                    loss, slope, curvature = loss_terms(loss_code, target, s)
-                gap = s - (z[e] if imputed else z[0])
-                value += c[e] * loss - 0.5 * weight * gap * gap
-                r[e] = c[e] * slope - weight * gap
-                t[e] = c[e] * curvature - weight
-            values[i] = value
-
-    return terms
+    longest = 0
+    for i in range(start, stop):
+        longest = max(longest, indptr[i + 1] - indptr[i])
+    weight = np.empty(longest, score.dtype)
+    for i in range(start, stop):
+        first, last = indptr[i], indptr[i + 1]
+        for e in range(last - first):
+            weight[e] = p[i] * q[np.uint64(indices[first + e])]
+        here = slice(first, last)
+        values[i] = row_terms(loss[0], first, 0, last - first, c, y, z, weight, score[here], r[here], t[here])

@@ -37,7 +37,6 @@ class AllPairs:
         m, n = rows.n_rows, len(other)
         self._across = other.T
         self._block_rows = max(1, BLOCK_PAIRS // max(1, n))
-        self._kernel = every_terms(rows.loss.code, rows.imputed, rows.loss.custom)
         self._kept = np.empty((m, n), other.dtype) if m * n * other.itemsize <= KEPT_BYTES else None
         self._gradient = np.empty((m, other.shape[1]), other.dtype)
 
@@ -101,9 +100,10 @@ class AllPairs:
         scores, slopes, curvatures = (array[:count] for array in self._scratch[worker])
         np.matmul(factors, self._across, out=scores)
         values = np.empty(count)
-        self._kernel(
-            *chunk, rows.indptr, rows.indices, rows.weights, rows.targets, self._values(chunk), rows.this_weights,
-            rows.other_weights, scores, values, slopes, curvatures,
+        loops = rows.loss.loops(scores.dtype, scores.dtype)
+        every_terms(
+            loops, *chunk, rows.indptr, rows.indices, rows.weights, rows.targets, self._values(chunk),
+            rows.this_weights, rows.other_weights, scores, values, slopes, curvatures,
         )  # fmt: skip
         return float(values.sum()), slopes, curvatures
 

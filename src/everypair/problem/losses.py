@@ -13,6 +13,7 @@ from numba.core.errors import NumbaError
 from numpy.typing import ArrayLike, NDArray
 
 from everypair.kernels import losses as codes
+from everypair.kernels.terms import CustomLoss, Loops, loss_loops
 
 Scalar = Callable[[float, float], float]
 PROBES = (0.5, 0.0, -0.5, 1.0, -1.0, 2.0, -2.0, 5.0, -5.0)  # scores at which a new loss is tried
@@ -30,8 +31,8 @@ class Loss:
     """A convex loss on stored pairs, by its pointwise value, slope ∂ℓ/∂s and curvature ∂²ℓ/∂s² ≥ 0.
 
     The built-in ones are named ``"squared"``, ``"logistic"`` and ``"squared_hinge"``. To add another, give three
-    plain functions of two floats (target y, score s); they are compiled into the same kernels, once per process
-    (numba cannot keep them on disk). ``dislike_target`` is the target of an observed dislike, ``negative_value``
+    plain functions of two floats (target y, score s); they are compiled once per process (numba cannot keep them on
+    disk), and the same kernels call them. ``dislike_target`` is the target of an observed dislike, ``negative_value``
     what ``negative_value="auto"`` stands for. The built-in names are taken. Where a loss is not twice differentiable
     give a generalised curvature; where it grows without bound keep the functions free of overflow.
 
@@ -71,11 +72,9 @@ class Loss:
         self.code = codes.CUSTOM
         self.dislike_target = float(dislike_target)
         self.negative_value = float(negative_value)
-        self.custom: tuple[Any, ...] | None = tuple(
-            _compiled(part, function)
-            for part, function in zip(("value", "slope", "curvature"), (value, slope, curvature))
-        )
-        self._ufuncs = tuple(vectorize(nopython=True)(jitted.py_func) for jitted in self.custom)
+        parts = _compiled("value", value), _compiled("slope", slope), _compiled("curvature", curvature)
+        self.custom: CustomLoss | None = parts
+        self._ufuncs = tuple(vectorize(nopython=True)(jitted.py_func) for jitted in parts)
 
     @classmethod
     def _built_in(cls, name: str, code: int, negative: float, **can: Any) -> Loss:
@@ -84,6 +83,10 @@ class Loss:
         loss.dislike_target = loss.negative_value = negative
         vars(loss).update(can)
         return loss
+
+    def loops(self, pairs: Any, scores: Any) -> Loops:
+        """Its compiled loops over pairs, for kernels; the arguments are dtypes."""
+        return loss_loops(self.code, self.custom, pairs, scores)
 
     def _part(self, part: int, y: ArrayLike, s: ArrayLike) -> NDArray[np.float64]:
         y, s = np.asarray(y, np.float64), np.asarray(s, np.float64)

@@ -57,10 +57,15 @@ class StoredPairs:
     def _terms(self, scores: Array) -> tuple[float, Array, Array]:
         rows = self.rows
         values, slopes, curvatures = np.empty(rows.n_rows), np.empty_like(scores), np.empty_like(scores)
-        self._run(
-            pair_terms(rows.loss.code, rows.imputed, rows.loss.custom), rows.weights, rows.targets, rows.values,
-            rows.this_weights, rows.other_weights, scores, values, slopes, curvatures,
-        )  # fmt: skip
+        loops = rows.loss.loops(rows.weights.dtype, scores.dtype)
+
+        def work(chunk: Chunk, worker: int) -> None:
+            pair_terms(
+                loops, *chunk, rows.indptr, rows.indices, rows.weights, rows.targets, rows.values,
+                rows.this_weights, rows.other_weights, scores, values, slopes, curvatures,
+            )  # fmt: skip
+
+        run_chunks(work, rows.chunks, self.n_threads)
         return block_sums(values), slopes, curvatures
 
     def _run(self, kernel: Any, *arguments: Any) -> None:

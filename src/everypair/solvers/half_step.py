@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.kernels.row_blocks import block_solver
-from everypair.kernels.row_newton import Kernel, row_solver
+from everypair.kernels.row_newton import Kernel, solve_rows
 from everypair.parallel import Chunk, block_sums, run_chunks
 from everypair.problem.gram import Gram
-from everypair.problem.losses import Loss
 from everypair.problem.rotation import eigenbasis, rotate, unspanned
 from everypair.problem.rows import RowProblem
 
@@ -39,12 +38,11 @@ class RowSteps:
     cg_tol: float = 0.0
     block: int | None = None
 
-    def kernel(self, rank: int, loss: Loss, imputed: bool) -> Kernel:
+    def kernel(self, rank: int) -> Kernel:
         """Return the compiled kernel that takes these steps; blocks are cut down to the next divisor of the rank."""
         if self.block is None:
-            return row_solver(loss.code, imputed, loss.custom)
-        block = max(size for size in range(1, min(self.block, rank) + 1) if rank % size == 0)
-        return block_solver(block, loss.code, imputed, loss.custom)
+            return solve_rows
+        return block_solver(max(size for size in range(1, min(self.block, rank) + 1) if rank % size == 0))
 
 
 TO_OPTIMUM = {  # for fold-in: to the optimum, as far as the precision goes
@@ -70,7 +68,7 @@ def half_step(
     nothing = unspanned(rotated, free)
     rotated[:, nothing] = sigma[nothing] = 0
     fixed = np.zeros(rank) if problem.constant is None else gram.matrix[problem.constant] * free
-    kernel = steps.kernel(rank, problem.loss, problem.imputed)
+    kernel, loops = steps.kernel(rank), problem.loss.loops(problem.weights.dtype, dtype)
     longest = int(np.diff(problem.indptr).max(initial=0))
     scratch = [np.empty((6, longest), dtype) for _ in range(n_threads)]
     rounding = float(np.finfo(dtype).eps)
@@ -87,10 +85,10 @@ def half_step(
         if problem.centers is not None:
             linear += problem.ridge[rows, None] * (problem.centers[rows] @ basis)
         kernel(
-            *chunk, problem.indptr, problem.indices, problem.weights, problem.targets, problem.values, rotated,
-            problem.other_weights, problem.this_weights, problem.ridge, sigma, mask, linear.astype(dtype), block,
-            values[rows], moved[rows], steps.newton, steps.cg, steps.newton_tol, steps.cg_tol, rounding,
-            scratch[worker],
+            loops, *chunk, problem.indptr, problem.indices, problem.weights, problem.targets,
+            problem.values, rotated, problem.other_weights, problem.this_weights, problem.ridge, sigma, mask,
+            linear.astype(dtype), block, values[rows], moved[rows], steps.newton, steps.cg, steps.newton_tol,
+            steps.cg_tol, rounding, scratch[worker],
         )  # fmt: skip
         np.matmul(block, rotation.T, out=new[rows])
         still = ~moved[rows]
