@@ -42,12 +42,13 @@ def rows_of(loss, imputed, rank=5, dtype=np.float64, scale=1.0, ridge=0.3, seed=
 def solve(loss, imputed, rows, newton, cg, newton_tol=0.0, cg_tol=0.0, chunks=((0, 3), (3, M))):
     chosen = loss_named(loss)
     dtype = rows["V"].dtype
+    loops = chosen.loops(rows["c"].dtype, dtype)
     U, values, moved = rows["U"].copy(), np.full(M, 77.0), np.empty(M, bool)
     for start, stop in chunks:
         block = U[start:stop].copy()
         pulls = rows["p"][start:stop, None] * (rows["b"][start:stop] if imputed else rows["b"])
         solve_rows(
-            chosen.loops(rows["c"].dtype, dtype), start, stop, rows["indptr"], rows["indices"], rows["c"], rows["y"], rows["z"], rows["V"],
+            loops, start, stop, rows["indptr"], rows["indices"], rows["c"], rows["y"], rows["z"], rows["V"],
             rows["q"], rows["p"], rows["lam"], rows["sigma"], rows["free"], pulls, block, values[start:stop],
             moved[start:stop], newton, cg, newton_tol, cg_tol, float(np.finfo(dtype).eps), np.empty((6, N), dtype),
         )  # fmt: skip

@@ -19,7 +19,6 @@ constant column of a bias) never move.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numba import njit

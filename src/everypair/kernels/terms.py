@@ -3,7 +3,8 @@
     value = Σ_t [c_t ℓ(y_t, s_t) − ½ w_t (z_t − s_t)²],   r_t = c_t ℓ' − w_t (s_t − z_t),   τ_t = c_t ℓ'' − w_t
 
 The loops are C functions, and row-wise kernels call them by their addresses: one compiled kernel serves every loss, the
-user's own included, and a loss compiles only its two loops. z holds one number per stored pair, or a single one for all.
+user's own included, and a loss compiles only its two loops. z holds one number per stored pair, or a single one for
+all.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ def loss_loops(code: int, custom: CustomLoss | None, pairs: Any, scores: Any) ->
 
 @cache
 def _compiled(code: int, custom: CustomLoss | None, pairs: Any, scores: Any) -> tuple[Any, Any]:
+    own_value: Any
+    own_slope: Any
+    own_curvature: Any
     own_value, own_slope, own_curvature = custom or (None, None, None)
     pair, score_of = types.CPointer(from_dtype(pairs)), types.CPointer(from_dtype(scores))
     options = {"nopython": True, "cache": custom is None, "error_model": "numpy", "fastmath": FAST}
@@ -113,7 +117,7 @@ def _typed(kinds: tuple[Any, ...], scalars: int) -> Any:
     return types.float64(types.int64, types.int64, types.int64, types.int64, *arrays, *[types.float64] * scalars)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def row_terms(
     context: Any, address: Any, first: Any, begin: Any, end: Any, c: Any, y: Any, z: Any, weight: Any, score: Any,
     slope: Any, curve: Any,
@@ -128,7 +132,7 @@ def row_terms(
     return _typed(kinds, 0), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def row_value(
     context: Any, address: Any, first: Any, begin: Any, end: Any, c: Any, y: Any, z: Any, weight: Any, score: Any,
     delta: Any, length: Any,
