@@ -11,6 +11,7 @@ from everypair.models import (
     OneClassMF,
     Popularity,
     SubsampledMF,
+    load,
 )
 
 __version__ = "0.1.0"
@@ -26,4 +27,5 @@ __all__ = [
     "Popularity",
     "SubsampledMF",
     "__version__",
+    "load",
 ]

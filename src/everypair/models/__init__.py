@@ -1,6 +1,7 @@
 """What people use: recommenders, their floor, multi-label classifiers and completion of matrices."""
 
 from everypair.models.completion import MLRM
+from everypair.models.files import load
 from everypair.models.multilabel import MultiLabelMF
 from everypair.models.recommend import (
     BPR,
@@ -24,4 +25,5 @@ __all__ = [
     "OneClassMF",
     "Popularity",
     "SubsampledMF",
+    "load",
 ]

@@ -82,6 +82,7 @@ class CompletionModel(Stateful):
     n_threads: int | None
     verbose: bool
 
+    state_: Completed
     singular_values_ = Learnt()
     left_vectors_ = Learnt()
     right_vectors_ = Learnt()

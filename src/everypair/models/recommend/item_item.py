@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +20,7 @@ from everypair.models.parts import part
 from everypair.models.recommend.base import checked_positions, checked_rows
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.scored import ScoredModel
+from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.stateful import Learnt
 from everypair.parallel import even_chunks, resolve_threads
 from everypair.problem.item_gram import Columns, ItemGram, degree_weights, dense_gram
@@ -42,7 +43,7 @@ class ItemItemState:
     base: Array
     interactions: Any
     user_weights: Array
-    features: Any
+    features: Any = field(metadata=TRAINING_ONLY)
     feature_map: FeatureMap | None
 
 

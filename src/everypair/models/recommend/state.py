@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
 from everypair.models.parts import part
+from everypair.models.serve_only import TRAINING_ONLY
 from everypair.problem.layout import Layout
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
@@ -38,7 +39,7 @@ class TrainedState(FactorState):
     """Factors that sweeps have learnt: one dict per sweep, the last objective, why training stopped."""
 
     rank: int
-    history: list[dict[str, Any]]
+    history: list[dict[str, Any]] = field(metadata=TRAINING_ONLY)
     objective: float | None
     status: Status
 
@@ -71,7 +72,7 @@ class FactorizationState(TrainedState):
     negatives: Negatives
     negative_loss: str
     ridge: Ridge
-    targets: Array | None
+    targets: Array | None = field(metadata=TRAINING_ONLY)
     layout: Layout
     feature_weights: tuple[Array | None, Array | None]
     feature_maps: tuple[FeatureMap | None, FeatureMap | None]
@@ -117,7 +118,7 @@ class SubsampledState(FactorizationState):
     sampling: Sampling
     n_sampled: int
     sampled_value: float
-    sampled: Any
+    sampled: Any = field(metadata=TRAINING_ONLY)
     fold_in_seed: int
 
 
