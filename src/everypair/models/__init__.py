@@ -1,5 +1,6 @@
 """What people use: recommenders, their floor, multi-label classifiers and completion of matrices."""
 
+from everypair.models.checkpoint import Checkpoint
 from everypair.models.completion import MLRM
 from everypair.models.files import load
 from everypair.models.multilabel import MultiLabelMF
@@ -18,6 +19,7 @@ __all__ = [
     "BPR",
     "MLRM",
     "Blend",
+    "Checkpoint",
     "EnsembleMF",
     "Explanation",
     "ItemItem",

@@ -41,14 +41,17 @@ class Parts(NamedTuple):
 
 
 CLASSES: dict[str, type] = {}
+NAMES: dict[type, str] = {}
 NUMBERS = {np.dtype(code).str for code in np.typecodes["AllInteger"] + "?efd"}
 LANDMARK_FIELDS = ("gamma_", "landmarks_", "root_", "n_features_in_")
 
 
-def part(cls: Class) -> Class:
+def part(cls: Class, name: str | None = None) -> Class:
     """Register a frozen dataclass, so that its objects can be written as their fields and read again."""
-    if not is_dataclass(cls) or CLASSES.setdefault(cls.__name__, cls) is not cls:
-        raise TypeError(f"{cls.__name__} must be a dataclass whose name no other part has.")
+    name = name or cls.__name__
+    if not is_dataclass(cls) or CLASSES.setdefault(name, cls) is not cls:
+        raise TypeError(f"{name} must be a dataclass whose name no other part has.")
+    NAMES[cls] = name
     return cls
 
 
@@ -98,9 +101,9 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         parameters = encode(value.get_params(deep=False), name, arrays)["dict"]
         learnt = encode({field: getattr(value, field) for field in LANDMARK_FIELDS}, name, arrays)["dict"]
         return {"landmarks": {**parameters, **learnt}}
-    if is_dataclass(value) and CLASSES.get(type(value).__name__) is type(value):
+    if type(value) in NAMES:
         content = {field.name: getattr(value, field.name) for field in fields(value)}
-        return {"object": type(value).__name__, "fields": encode(content, name, arrays)["dict"]}
+        return {"object": NAMES[type(value)], "fields": encode(content, name, arrays)["dict"]}
     raise TypeError(f"{name} is {value!r}: a model with it can be used, but not written down.")
 
 

@@ -197,7 +197,7 @@ class MultiLabelMF(MultiLabelClassifier):
         elif threshold is None:
             threshold = self._threshold_of(problem, choice, for_threshold)
         validate = None if watched is None else self._validator(*watched, kernel_map)
-        learnt = self._learn(problem, choice, for_fit, validate, callbacks)
+        learnt = self._learn(problem, choice, for_fit, validate, callbacks, watched)
         self._keep(replace(learnt, kernel_map=kernel_map), y, threshold)
         return self
 
@@ -251,6 +251,7 @@ class MultiLabelMF(MultiLabelClassifier):
         random: np.random.Generator,
         validate: Callable[[Factors], dict[str, float]] | None = None,
         callbacks: tuple[Callback, ...] = (),
+        watched: Any = None,
     ) -> LowRankLabels:
         """Train with the chosen ridge, or solve the closed form."""
         layout = Layout(self._rank(problem.X.shape, problem.labels.shape[1]))
@@ -263,6 +264,7 @@ class MultiLabelMF(MultiLabelClassifier):
             self._make_solver(objective), random_start(objective, layout, random), rules, validate=validate,
             monitor=MONITOR, callbacks=callbacks, verbose=self.verbose,
             warm_up=sweep_on_two_pairs(self._make_solver, objective, layout.columns),
+            identity=(self, problem, watched),
         )  # fmt: skip
         return LowRankLabels(
             feature_weights=outcome.state.parameters(LEFT), label_factors=outcome.state.right, kernel_map=None,

@@ -191,7 +191,7 @@ class BayesianCompressedSensing(MultiLabelClassifier):
                 resolve_threads(self.n_threads),
             )  # fmt: skip
             start = Posterior(np.zeros((X.shape[1], rank)), scales)
-            outcome = train(inference, start, rules, callbacks=callbacks, verbose=self.verbose)
+            outcome = train(inference, start, rules, callbacks=callbacks, verbose=self.verbose, identity=(self, rows))
         return CompressedLabels(
             projection, outcome.state.weights, outcome.state.scales, sparsity, label_iter, outcome.history,
             outcome.status,

@@ -154,7 +154,7 @@ class WSABIE(MultiLabelClassifier):
 
         outcome = train(
             solver_on(features, labels, sample_weight, seed), start, rules, warm_up=warm_up, callbacks=callbacks,
-            verbose=self.verbose,
+            verbose=self.verbose, identity=(self, rows),
         )  # fmt: skip
         return TrainedLabels(outcome.state.left, outcome.state.right, outcome.history, outcome.status)
 
