@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Self, get_type_hints
 
 import numpy as np
@@ -49,17 +50,25 @@ class Learnt:
 
 
 def decoded_state(cls: type, tree: Any, arrays: Arrays) -> Any:
-    """Return the state of a model of ``cls``: of the class that its ``state_`` is annotated with, or refused."""
-    state, wanted = decode(tree, arrays), get_type_hints(cls)["state_"]
-    if isinstance(wanted, type) and not isinstance(state, wanted):
+    """Return the state of a model of ``cls``, or refuse one that is not of the class such models have."""
+    state, wanted = decode(tree, arrays), _state_class(cls)
+    if not isinstance(state, wanted):
         raise ValueError(f"the state of a {cls.__name__} is a {wanted.__name__}, not a {type(state).__name__}.")
     return state
+
+
+@cache
+def _state_class(cls: type) -> type:
+    """The class that a model's ``state_`` is annotated with, any where it is not."""
+    wanted = get_type_hints(cls)["state_"]
+    return wanted if isinstance(wanted, type) else object
 
 
 class Stateful(BaseEstimator):
     """Base of estimators that keep what they learnt in ``state_``, a frozen dataclass marked as a part.
 
-    ``fit`` sets it once, as its last act; methods that change a fitted model replace it.
+    ``fit`` sets it once, as its last act; methods that change a fitted model replace it. A state may have ``check()``,
+    which refuses what does not fit together; it is called on what is read.
     """
 
     state_: Any
@@ -107,4 +116,6 @@ class Stateful(BaseEstimator):
             if name in SEEN_IN_FIT:
                 setattr(model, name, value)
         model.state_ = decoded_state(cls, values["state"], arrays)
+        if hasattr(model.state_, "check"):
+            model.state_.check()
         return model

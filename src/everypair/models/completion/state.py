@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from everypair.models.completion.correction import Correction
 from everypair.models.completion.side import Side
+from everypair.models.consistent import check_array, check_matrix
 from everypair.models.parts import part
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.solvers.loop import Status
@@ -44,6 +45,13 @@ class Completed:
     objective: float | None = None
     status: Status | None = None
     n_iter: int = 0
+
+    def check(self) -> None:
+        """Refuse factors that do not fit each other or the observed entries."""
+        check_array("singular_values", self.singular_values, None)
+        check_array("left_vectors", self.left_vectors, None, len(self.singular_values))
+        check_array("right_vectors", self.right_vectors, None, len(self.singular_values))
+        check_matrix("observed", self.observed, self.shape)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.kernels.score_rows import add_scaled
+from everypair.models.consistent import check_array, check_matrix
 from everypair.models.parts import Arrays, Parts, decode, encode, part
 from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
 from everypair.models.recommend.blend_weights import hold_out, search_weights
@@ -56,6 +57,18 @@ class BlendState:
     reads_right: tuple[bool, ...]
     interactions: Any
     search: list[dict[str, Any]] | None = field(metadata=TRAINING_ONLY)
+
+    def check(self) -> None:
+        """Refuse models of other users and items, and what there is not one of for every model."""
+        check_matrix("interactions", self.interactions, self.interactions.shape)
+        lists = (self.weights, self.zeros, self.grams, self.reads_left, self.reads_right)
+        if any(len(entries) != len(self.models) for entries in lists):
+            raise ValueError("a blend has a weight, a zero and a Gram matrix for every model.")
+        for model, gram_matrix in zip(self.models, self.grams):
+            if model.interactions_.shape != self.interactions.shape:
+                raise ValueError(f"the {type(model).__name__} of this blend knows other users and items.")
+            if isinstance(model, FactorModel):
+                check_array("grams", gram_matrix, *2 * [model.right_factors_.shape[1] + 1])
 
 
 class Blend(ScoredModel):
@@ -281,6 +294,7 @@ class Blend(ScoredModel):
             own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
             members.append(_known(one["class"]).from_parts(one, own))
         model.state_ = replace(decoded_state(cls, values["state"], arrays), models=tuple(members))
+        model.state_.check()
         return model
 
     def _seen(self, users: ArrayLike | None, interactions: Any, features: Any) -> Any:

@@ -16,6 +16,7 @@ from everypair.features.feature_map import FeatureMap
 from everypair.kernels.score_rows import sparse_scores
 from everypair.kernels.select import select_top
 from everypair.kernels.stored_pairs import sparse_dense
+from everypair.models.consistent import check_array, check_matrix
 from everypair.models.parts import part
 from everypair.models.recommend.base import checked_positions, checked_rows
 from everypair.models.recommend.explanation import Explanation
@@ -45,6 +46,17 @@ class ItemItemState:
     user_weights: Array
     features: Any = field(metadata=TRAINING_ONLY)
     feature_map: FeatureMap | None
+
+    def check(self) -> None:
+        """Refuse coefficients that do not fit the interactions."""
+        n_users, n_items = self.interactions.shape
+        check_matrix("interactions", self.interactions, (n_users, n_items))
+        check_array("base", self.base, n_items)
+        check_array("user_weights", self.user_weights, n_users)
+        if sp.issparse(self.coefficients):
+            check_matrix("coefficients", self.coefficients, (n_items, n_items))
+        else:
+            check_array("coefficients", self.coefficients, n_items, n_items)
 
 
 class ItemItem(ScoredModel):
