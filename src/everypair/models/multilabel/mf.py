@@ -17,6 +17,7 @@ from everypair.data.labels import Labels
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import Kernel
 from everypair.metrics.multilabel import multilabel_metrics
+from everypair.models.checkpoint import Checkpoint
 from everypair.models.multilabel import defaults
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
 from everypair.models.multilabel.low_rank import LowRankLabels
@@ -256,6 +257,8 @@ class MultiLabelMF(MultiLabelClassifier):
         """Train with the chosen ridge, or solve the closed form."""
         layout = Layout(self._rank(problem.X.shape, problem.labels.shape[1]))
         if self.solver == "svd":
+            if any(isinstance(callback, Checkpoint) for callback in callbacks):
+                raise ValueError('solver="svd" has no sweeps to keep: leave the checkpoint out.')
             return self._closed_form(problem, layout.rank, int(random.integers(2**31)))
         rules = StopRules.checked(self.max_iter, self.tol, self.patience if validate else None, self.time_limit)
         terms = self._terms(problem, get_loss(self.loss), choice.weight)
