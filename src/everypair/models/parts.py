@@ -182,9 +182,15 @@ def _named(name: str, arrays: Arrays) -> NDArray[Any]:
 
 def _matrix(name: str, shape: tuple[int, int], arrays: Arrays) -> Any:
     data, indices, indptr = (_named(f"{name}.{field}", arrays) for field in ("data", "indices", "indptr"))
-    matrix = sp.csr_array((data, indices, indptr), shape=shape)
-    matrix.check_format(full_check=True)
-    return matrix
+    if any(one.ndim != 1 for one in (data, indices, indptr)) or indices.dtype.kind + indptr.dtype.kind != "ii":
+        raise ValueError(f"the matrix {name!r} must be made of three lists, two of them of positions.")
+    if len(indptr) != shape[0] + 1 or indptr[0] != 0 or np.any(indptr[1:] < indptr[:-1]):
+        raise ValueError(f"the rows of the matrix {name!r} must follow each other.")
+    if not indptr[-1] == len(indices) == len(data):  # scipy checks nothing where the last of indptr is 0
+        raise ValueError(f"the rows of the matrix {name!r} must end with its last entry.")
+    if len(indices) and not 0 <= indices.min() <= indices.max() < shape[1]:
+        raise ValueError(f"the matrix {name!r} has entries outside its {shape[0]} × {shape[1]}.")
+    return sp.csr_array((data, indices, indptr), shape=shape)
 
 
 def _loss_name(loss: Loss) -> str:
