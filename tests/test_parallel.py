@@ -221,6 +221,8 @@ def test_workers_of_joblib_share_the_cores(monkeypatch):
 def test_number_of_threads():
     assert resolve_threads(3) == 3
     assert resolve_threads(np.int64(2)) == 2
+    with pytest.raises(ValueError, match="n_threads=2147483648 is more than any machine has cores"):
+        resolve_threads(2**31)
     assert 1 <= resolve_threads(None) <= os.cpu_count()
 
 

@@ -4,6 +4,7 @@ from everypair.models import (
     BPR,
     MLRM,
     Blend,
+    Checkpoint,
     EnsembleMF,
     Explanation,
     ItemItem,
@@ -11,6 +12,7 @@ from everypair.models import (
     OneClassMF,
     Popularity,
     SubsampledMF,
+    load,
 )
 
 __version__ = "0.1.0"
@@ -18,6 +20,7 @@ __all__ = [
     "BPR",
     "MLRM",
     "Blend",
+    "Checkpoint",
     "EnsembleMF",
     "Explanation",
     "ItemItem",
@@ -26,4 +29,5 @@ __all__ = [
     "Popularity",
     "SubsampledMF",
     "__version__",
+    "load",
 ]

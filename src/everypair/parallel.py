@@ -27,6 +27,7 @@ Result = TypeVar("Result")
 BLOCK_ROWS = 2048  # rows that are summed up together
 CHUNK_WORK = 2**15  # pairs and rows (each as many pairs as it costs) of a chunk, at least
 MOST_CHUNKS = 128
+MOST_THREADS = 1024
 
 
 def resolve_threads(n_threads: int | None) -> int:
@@ -44,6 +45,8 @@ def resolve_threads(n_threads: int | None) -> int:
         return min(cores, int(limit)) if limit.isdecimal() and int(limit) else cores
     if isinstance(n_threads, bool) or not isinstance(n_threads, int | np.integer) or n_threads < 1:
         raise ValueError(f"n_threads must be a positive integer or None for all cores, got {n_threads!r}.")
+    if n_threads > MOST_THREADS:
+        raise ValueError(f"n_threads={n_threads} is more than any machine has cores: give at most {MOST_THREADS}.")
     return int(n_threads)
 
 

@@ -99,9 +99,25 @@ def test_what_cannot_have_been_written_is_refused(tree, words):
 
 
 def test_a_matrix_with_positions_outside_is_refused():
-    arrays = {"m.data": np.ones(1), "m.indices": np.array([9]), "m.indptr": np.array([0, 1])}
-    with pytest.raises(ValueError, match="indices"):
-        decode({"csr": "m", "shape": [1, 2]}, arrays)
+    def matrix(indptr, indices, data, shape=(2, 2)):
+        arrays = {"m.data": np.array(data), "m.indices": np.array(indices), "m.indptr": np.array(indptr)}
+        return decode({"csr": "m", "shape": list(shape)}, arrays)
+
+    assert matrix([0, 1, 2], [0, 1], [1.0, 2.0]).toarray().tolist() == [[1, 0], [0, 2]]
+    for indptr, indices, data, words in (
+        ([0, 1, 1], [9], [1.0], "entries outside its 2 × 2"),
+        ([0, 1, 1], [-1], [1.0], "entries outside its 2 × 2"),
+        ([0, 1], [0], [1.0], "must follow each other"),
+        ([1, 1, 1], [0], [1.0], "must follow each other"),
+        ([0, 9, 1], [0], [1.0], "must follow each other"),
+        ([0, 9, 0], [], [], "must follow each other"),  # which scipy takes for empty, and then reads beyond the end
+        ([0, 0, 2], [0], [1.0], "must end with its last entry"),
+        ([0, 0, 1], [0], [1.0, 2.0], "must end with its last entry"),
+        ([0, 0, 1], [0.0], [1.0], "two of them of positions"),
+        ([[0, 0, 1]], [0], [1.0], "made of three lists"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            matrix(indptr, indices or np.array([], int), data)
 
 
 def test_parts_of_another_class_or_version_are_refused():

@@ -1,6 +1,8 @@
 """What people use: recommenders, their floor, multi-label classifiers and completion of matrices."""
 
+from everypair.models.checkpoint import Checkpoint
 from everypair.models.completion import MLRM
+from everypair.models.files import load
 from everypair.models.multilabel import MultiLabelMF
 from everypair.models.recommend import (
     BPR,
@@ -17,6 +19,7 @@ __all__ = [
     "BPR",
     "MLRM",
     "Blend",
+    "Checkpoint",
     "EnsembleMF",
     "Explanation",
     "ItemItem",
@@ -24,4 +27,5 @@ __all__ = [
     "OneClassMF",
     "Popularity",
     "SubsampledMF",
+    "load",
 ]

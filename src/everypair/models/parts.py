@@ -3,14 +3,15 @@
     value ⟷ (a tree of JSON, {name: array})
 
 None, booleans, numbers, strings and lists are JSON already. Everything else is a dict with one tag: an array or a
-sparse matrix by name, a tuple, a dict, names, a built-in loss, a status, a dtype, or an object of a registered class
-with its fields. Nothing else is written, and reading builds nothing but these: no code can come out of a file.
+sparse matrix by name, a tuple, a dict, names, a built-in loss, a status, a dtype, something left out, or an object of a
+registered class with its fields. Nothing else is written, and reading builds nothing but these: no code can come out of
+a file.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import NystromFeatures
+from everypair.models.serve_only import Dropped
 from everypair.problem.losses import LOSSES, Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
@@ -39,13 +41,17 @@ class Parts(NamedTuple):
 
 
 CLASSES: dict[str, type] = {}
+NAMES: dict[type, str] = {}
+NUMBERS = {np.dtype(code).str for code in np.typecodes["AllInteger"] + "?efd"}
 LANDMARK_FIELDS = ("gamma_", "landmarks_", "root_", "n_features_in_")
 
 
-def part(cls: Class) -> Class:
+def part(cls: Class, name: str | None = None) -> Class:
     """Register a frozen dataclass, so that its objects can be written as their fields and read again."""
-    if not is_dataclass(cls) or CLASSES.setdefault(cls.__name__, cls) is not cls:
-        raise TypeError(f"{cls.__name__} must be a dataclass whose name no other part has.")
+    name = name or cls.__name__
+    if not is_dataclass(cls) or CLASSES.setdefault(name, cls) is not cls:
+        raise TypeError(f"{name} must be a dataclass whose name no other part has.")
+    NAMES[cls] = name
     return cls
 
 
@@ -83,6 +89,8 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         if not all(isinstance(key, str) for key in value):
             raise TypeError(f"{name} is a dict with keys that are not text: it cannot be written down.")
         return {"dict": {key: encode(entry, f"{name}.{key}", arrays) for key, entry in value.items()}}
+    if isinstance(value, Dropped):
+        return {"dropped": value.name}
     if isinstance(value, Loss):
         return {"loss": _loss_name(value)}
     if isinstance(value, Status):
@@ -93,9 +101,9 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         parameters = encode(value.get_params(deep=False), name, arrays)["dict"]
         learnt = encode({field: getattr(value, field) for field in LANDMARK_FIELDS}, name, arrays)["dict"]
         return {"landmarks": {**parameters, **learnt}}
-    if is_dataclass(value) and CLASSES.get(type(value).__name__) is type(value):
+    if type(value) in NAMES:
         content = {field.name: getattr(value, field.name) for field in fields(value)}
-        return {"object": type(value).__name__, "fields": encode(content, name, arrays)["dict"]}
+        return {"object": NAMES[type(value)], "fields": encode(content, name, arrays)["dict"]}
     raise TypeError(f"{name} is {value!r}: a model with it can be used, but not written down.")
 
 
@@ -116,7 +124,9 @@ def decode(tree: Any, arrays: Arrays) -> Any:
             return float(text)
         case {"array": str(name)}:
             return _named(name, arrays)
-        case {"names": list(names)}:
+        case {"dropped": str(name)}:
+            return Dropped(name)
+        case {"names": list(names)} if all(isinstance(name, str) for name in names):
             return np.array(names, object)
         case {"csr": str(name), "shape": [int(rows), int(columns)]}:
             return _matrix(name, (rows, columns), arrays)
@@ -128,17 +138,23 @@ def decode(tree: Any, arrays: Arrays) -> Any:
             return LOSSES[name]
         case {"status": str(name)} if name in Status.__members__:
             return Status[name]
-        case {"dtype": str(name)} if np.dtype(name).kind in "biuf":
+        case {"dtype": str(name)} if name in NUMBERS:
             return np.dtype(name)
         case {"landmarks": dict(content)}:
             return _landmarks({key: decode(entry, arrays) for key, entry in content.items()})
         case {"object": str(name), "fields": dict(content)} if name in CLASSES:
-            known = {field.name for field in fields(CLASSES[name])}
-            if set(content) != known:
-                odd = ", ".join(sorted(set(content) ^ known))
-                raise ValueError(f"the fields of {name} are not those of this version: {odd}.")
+            _check_fields(CLASSES[name], set(content))
             return CLASSES[name](**{key: decode(entry, arrays) for key, entry in content.items()})
     raise ValueError(f"a part of an unknown kind: {', '.join(map(str, tree))}.")
+
+
+def _check_fields(cls: Any, given: set[str]) -> None:
+    """Refuse unknown fields, and missing ones without a default: a later version may add those that have one."""
+    known = {field.name for field in fields(cls)}
+    optional = {field.name for field in fields(cls) if (field.default, field.default_factory) != (MISSING, MISSING)}
+    odd = (given - known) | (known - optional - given)
+    if odd:
+        raise ValueError(f"the fields of {cls.__name__} are not those of this version: {', '.join(sorted(odd))}.")
 
 
 def _landmarks(content: dict[str, Any]) -> NystromFeatures:
@@ -166,9 +182,15 @@ def _named(name: str, arrays: Arrays) -> NDArray[Any]:
 
 def _matrix(name: str, shape: tuple[int, int], arrays: Arrays) -> Any:
     data, indices, indptr = (_named(f"{name}.{field}", arrays) for field in ("data", "indices", "indptr"))
-    matrix = sp.csr_array((data, indices, indptr), shape=shape)
-    matrix.check_format(full_check=True)
-    return matrix
+    if any(one.ndim != 1 for one in (data, indices, indptr)) or indices.dtype.kind + indptr.dtype.kind != "ii":
+        raise ValueError(f"the matrix {name!r} must be made of three lists, two of them of positions.")
+    if len(indptr) != shape[0] + 1 or indptr[0] != 0 or np.any(indptr[1:] < indptr[:-1]):
+        raise ValueError(f"the rows of the matrix {name!r} must follow each other.")
+    if not indptr[-1] == len(indices) == len(data):  # scipy checks nothing where the last of indptr is 0
+        raise ValueError(f"the rows of the matrix {name!r} must end with its last entry.")
+    if len(indices) and not 0 <= indices.min() <= indices.max() < shape[1]:
+        raise ValueError(f"the matrix {name!r} has entries outside its {shape[0]} × {shape[1]}.")
+    return sp.csr_array((data, indices, indptr), shape=shape)
 
 
 def _loss_name(loss: Loss) -> str:

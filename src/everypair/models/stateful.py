@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from functools import cache
+from typing import Any, Self, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from everypair.models.files import save_model
 from everypair.models.parts import Arrays, Parts, decode, encode
+from everypair.models.serve_only import Dropped, without_training
 
 SEEN_IN_FIT = ("n_features_in_", "feature_names_in_")  # what scikit-learn itself notes about X
 
@@ -39,25 +42,48 @@ class Learnt:
             return self
         if "state_" not in vars(model):
             raise AttributeError(f"{type(model).__name__} has no {self.field}_ before fit.")
-        return getattr(model.state_ if self.inside is None else getattr(model.state_, self.inside), self.field)
+        value = getattr(model.state_ if self.inside is None else getattr(model.state_, self.inside), self.field)
+        return value.refuse() if isinstance(value, Dropped) else value
 
     def __set__(self, model: Any, value: Any) -> None:
         raise AttributeError(f"{self.field}_ is a part of the fitted state: replace state_ as a whole.")
 
 
+def decoded_state(cls: type, tree: Any, arrays: Arrays) -> Any:
+    """Return the state of a model of ``cls``, or refuse one that is not of the class such models have."""
+    state, wanted = decode(tree, arrays), _state_class(cls)
+    if not isinstance(state, wanted):
+        raise ValueError(f"the state of a {cls.__name__} is a {wanted.__name__}, not a {type(state).__name__}.")
+    return state
+
+
+@cache
+def _state_class(cls: type) -> type:
+    """The class that a model's ``state_`` is annotated with, any where it is not."""
+    wanted = get_type_hints(cls)["state_"]
+    return wanted if isinstance(wanted, type) else object
+
+
 class Stateful(BaseEstimator):
     """Base of estimators that keep what they learnt in ``state_``, a frozen dataclass marked as a part.
 
-    ``fit`` sets it once, as its last act; methods that change a fitted model replace it.
+    ``fit`` sets it once, as its last act; methods that change a fitted model replace it. A state may have ``check()``,
+    which refuses what does not fit together; it is called on what is read.
     """
 
     state_: Any
 
-    def to_parts(self) -> Parts:
-        """Return the fitted model as JSON-able values and named arrays; :meth:`from_parts` reads them.
+    def save(self, path: Any, *, serve_only: bool = False) -> None:
+        """Write the fitted model to one file, which :func:`everypair.load` reads.
 
+        The file at ``path`` is replaced once all is on disk; a save that fails or is killed leaves it as it was. With
+        ``serve_only`` the file lacks what only training, explaining or growing the model needs; it answers the same.
         A loss or a kernel of the user's own is refused: it is code. A random generator becomes ``None``.
         """
+        save_model(self, path, serve_only)
+
+    def to_parts(self, *, serve_only: bool = False) -> Parts:
+        """Return the fitted model as JSON-able values and named arrays; :meth:`from_parts` reads them."""
         if "state_" not in vars(self):
             raise ValueError(f"this {type(self).__name__} is not fitted yet: there is nothing to write down.")
         arrays: Arrays = {}
@@ -70,7 +96,7 @@ class Stateful(BaseEstimator):
             "class": type(self).__name__,
             "parameters": encode(parameters, "parameters", arrays)["dict"],
             "seen": encode(seen, "seen", arrays)["dict"],
-            "state": encode(self.state_, "state", arrays),
+            "state": encode(without_training(self.state_) if serve_only else self.state_, "state", arrays),
         }
         return Parts(values, arrays)
 
@@ -89,5 +115,7 @@ class Stateful(BaseEstimator):
         for name, value in decode({"dict": values["seen"]}, arrays).items():
             if name in SEEN_IN_FIT:
                 setattr(model, name, value)
-        model.state_ = decode(values["state"], arrays)
+        model.state_ = decoded_state(cls, values["state"], arrays)
+        if hasattr(model.state_, "check"):
+            model.state_.check()
         return model

@@ -144,6 +144,7 @@ class CoordinateDescent:
     """
 
     descends = True
+    resumable = False  # residuals are carried from sweep to sweep
     quadratic_only, structured = True, False
 
     def __init__(self, objective: Objective, inner: int = INNER) -> None:

@@ -48,7 +48,9 @@ S = TypeVar("S", bound=State)
 class Solver(Protocol[S]):
     """What the loop runs: ``step`` takes a state of the solver's own kind to the next one and reports F in it.
 
-    A state may have ``solved``, a boolean: the solver itself knows that it has arrived.
+    A state may have ``solved``, a boolean: the solver itself knows that it has arrived. A solver that keeps more from
+    step to step than its state has ``memory()`` and ``recall(memory, state)``, so that a later run can go on with the
+    same bits; one that keeps more and has neither says ``resumable = False``.
     """
 
     descends: bool  # F never rises but for rounding; a stochastic solver's may rise and fall again, and ``tol`` is moot
@@ -100,6 +102,17 @@ class StopRules:
 
 
 @dataclass(frozen=True)
+class Standing(Generic[S]):
+    """Where the loop stands between two sweeps: from here it goes on as if it had never stopped."""
+
+    state: S
+    kept: S
+    history: list[dict[str, Any]]
+    best: float
+    stale: int
+
+
+@dataclass(frozen=True)
 class Outcome(Generic[S]):
     """The state that is kept, one dict per sweep, and why the loop stopped."""
 
@@ -135,19 +148,26 @@ def run(
     validate: Callable[[S], dict[str, float]] | None = None,
     monitor: str = "ndcg@10",
     callbacks: Iterable[Callback] = (),
+    resumed: Standing[S] | None = None,
+    keep: Callable[[Standing[S]], None] | None = None,
 ) -> Outcome[S]:
     """Sweep until a rule stops; the state of the best ``monitor`` is kept with ``patience``, otherwise the last one.
 
     An objective that is not finite after the first sweep is refused: there is nothing to keep.
     ``history[t]["seconds"]`` is the cumulative time of the sweeps alone, without compilation, validation or callbacks.
     Ctrl-C ends the loop after the sweep under way is dropped.
+    ``keep`` is told where the loop stands after every sweep that no rule but ``max_iter`` made the last; ``resumed``,
+    such a place, is where it goes on from instead of ``state``.
     """
     history: list[dict[str, Any]] = []
     kept, best, stale, seconds = state, -math.inf, 0, 0.0
+    if resumed is not None:
+        state, kept, history = resumed.state, resumed.kept, list(resumed.history)
+        best, stale, seconds = resumed.best, resumed.stale, history[-1]["seconds"]
     callbacks = tuple(callbacks)
     status = Status.MAX_ITER
     try:
-        for iteration in range(1, rules.max_iter + 1):
+        for iteration in range(len(history) + 1, rules.max_iter + 1):
             start = time.perf_counter()
             state = solver.step(state)
             seconds += time.perf_counter() - start
@@ -183,6 +203,8 @@ def run(
             if rules.time_limit is not None and seconds >= rules.time_limit:
                 status = Status.TIME_LIMIT
                 break
+            if keep is not None:
+                keep(Standing(state, kept, history, best, stale))
     except KeyboardInterrupt:
         status = Status.INTERRUPTED
     return Outcome(kept, history, status)

@@ -72,6 +72,14 @@ class StochasticRanking:
               self.state)  # fmt: skip
         return Factors(left, right, self.value(left, right))
 
+    def memory(self) -> dict[str, Any]:
+        """The sums of squares and the random numbers."""
+        return {"squares": self.squares, "state": self.state}
+
+    def recall(self, memory: dict[str, Any], state: Factors) -> None:
+        """Go on from what :meth:`memory` said."""
+        self.squares, self.state = memory["squares"], memory["state"]
+
     def value(self, left: Array, right: Array) -> float:
         """Mean of log(1 + e^{−s}) + λ/2 (‖w_i‖² + ‖v_j‖² + ‖v_l‖²) over the fixed triples, 0 where there are none."""
         users, positives, negatives = self.triples
@@ -119,3 +127,11 @@ class WarpRanking:
             W, V, self.random,
         )  # fmt: skip
         return Factors(W, V, float(objective))
+
+    def memory(self) -> dict[str, Any]:
+        """The random numbers."""
+        return {"random": self.random}
+
+    def recall(self, memory: dict[str, Any], state: Factors) -> None:
+        """Go on from what :meth:`memory` said."""
+        self.random = memory["random"]

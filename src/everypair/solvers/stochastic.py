@@ -136,6 +136,14 @@ class StochasticGradient:
         self._last = Factors(left, right, self.objective.value(left, right))
         return self._last
 
+    def memory(self) -> dict[str, Any]:
+        """The rows' sums G and the random numbers."""
+        return {"sums": self._sums, "counter": int(self._counter)}
+
+    def recall(self, memory: dict[str, Any], state: Factors) -> None:
+        """Go on from what :meth:`memory` said, at the state it was said of."""
+        self._sums, self._counter, self._last = memory["sums"], np.uint64(memory["counter"]), state
+
     def _rows_or_positions(self) -> tuple[Array, Array]:
         """Return the row of every stored pair and the m × n array of their positions, each only where it is used."""
         left = self.objective.rows[LEFT]

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from functools import partial
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from everypair.solvers.loop import Callback, Outcome, Solver, StopRules, run
+from everypair.solvers.loop import Callback, Outcome, Solver, Standing, StopRules, run
 from everypair.solvers.state import State
 from everypair.training.progress import Progress
 
 S = TypeVar("S", bound=State)
 COMPILING = "compiling kernels, first run only …"
 PATIENCE_SECONDS = 1.0  # loading compiled kernels from disk takes less
+
+
+@runtime_checkable
+class Keeper(Protocol):
+    """What keeps a training on disk, given among the callbacks (see :class:`everypair.Checkpoint`)."""
+
+    def resume(self, identity: Any, solver: Any, rules: StopRules) -> Standing[Any] | None:
+        """Return where an earlier run of the same training stood, and tell the solver what it knew there."""
+        ...
+
+    def keep(self, identity: Any, solver: Any, standing: Standing[Any]) -> None:
+        """Told after every sweep."""
+        ...
 
 
 def train(
@@ -25,17 +39,34 @@ def train(
     monitor: str = "ndcg@10",
     callbacks: tuple[Callback, ...] = (),
     verbose: bool = False,
+    identity: Any = None,
 ) -> Outcome[S]:
     """Run ``solver`` from ``start`` until a rule stops it, and show how it goes.
 
     ``warm_up`` takes the solver's steps on next to nothing, so that compilation is over (and announced) before the
     clock starts. ``validate`` measures a state after every sweep; ``monitor`` names the metric that ``patience``
     watches and the progress bar shows. A warm start is a ``start`` that was learnt before. Ctrl-C keeps what is learnt.
+    ``identity`` is what the result depends on, an estimator and its checked data: a :class:`Keeper` among the callbacks
+    goes on with a training of the same identity only.
     """
+    keeper, callbacks = _keeper(callbacks)
     with Progress(rules.max_iter, verbose, monitor) as progress:
         if warm_up is not None:
             _announced(warm_up, progress)
-        return run(solver, start, rules, validate=validate, monitor=monitor, callbacks=(progress.advance, *callbacks))
+        resumed = None if keeper is None else keeper.resume(identity, solver, rules)
+        return run(
+            solver, start, rules, validate=validate, monitor=monitor, callbacks=(progress.advance, *callbacks),
+            resumed=resumed, keep=None if keeper is None else partial(keeper.keep, identity, solver),
+        )  # fmt: skip
+
+
+def _keeper(callbacks: tuple[Any, ...]) -> tuple[Keeper | None, tuple[Callback, ...]]:
+    """The one keeper among callbacks, and the others."""
+    keepers = [callback for callback in callbacks if isinstance(callback, Keeper)]
+    if len(keepers) > 1:
+        raise ValueError(f"give one checkpoint, not {len(keepers)}.")
+    others = tuple(callback for callback in callbacks if not isinstance(callback, Keeper))
+    return (keepers[0] if keepers else None), others
 
 
 def _announced(warm_up: Callable[[], object], progress: Progress) -> None:

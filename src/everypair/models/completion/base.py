@@ -82,6 +82,7 @@ class CompletionModel(Stateful):
     n_threads: int | None
     verbose: bool
 
+    state_: Completed
     singular_values_ = Learnt()
     left_vectors_ = Learnt()
     right_vectors_ = Learnt()
@@ -171,7 +172,7 @@ class CompletionModel(Stateful):
         outcome = train(
             self._solver(problem, regularisation), start, rules, callbacks=callbacks, verbose=self.verbose,
             warm_up=load_kernels, validate=None if held_out is None else self._measure(problem, data, held_out),
-            monitor="r2" if data.observed.levels is None else "auc",
+            monitor="r2" if data.observed.levels is None else "auc", identity=(self, data, held_out),
         )  # fmt: skip
         return replace(
             self._completed(problem, data, outcome.state), regularisation=regularisation, path=path,

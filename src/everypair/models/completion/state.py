@@ -8,7 +8,7 @@ Everything is a product of thin factors; the n × m matrix exists only where it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from everypair.models.completion.correction import Correction
 from everypair.models.completion.side import Side
+from everypair.models.consistent import check_array, check_matrix
 from everypair.models.parts import part
+from everypair.models.serve_only import TRAINING_ONLY
 from everypair.solvers.loop import Status
 
 Array = NDArray[np.float64]
@@ -38,11 +40,18 @@ class Completed:
     compared: str | None
     correction: Correction | None = None
     regularisation: dict[str, float] | None = None
-    path: list[dict[str, float]] | None = None
-    history: list[dict[str, Any]] | None = None
+    path: list[dict[str, float]] | None = field(default=None, metadata=TRAINING_ONLY)
+    history: list[dict[str, Any]] | None = field(default=None, metadata=TRAINING_ONLY)
     objective: float | None = None
     status: Status | None = None
     n_iter: int = 0
+
+    def check(self) -> None:
+        """Refuse factors that do not fit each other or the observed entries."""
+        check_array("singular_values", self.singular_values, None)
+        check_array("left_vectors", self.left_vectors, None, len(self.singular_values))
+        check_array("right_vectors", self.right_vectors, None, len(self.singular_values))
+        check_matrix("observed", self.observed, self.shape)
 
     @property
     def shape(self) -> tuple[int, int]:

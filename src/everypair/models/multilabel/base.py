@@ -20,6 +20,7 @@ from everypair.check import flag, generator, integer, is_number
 from everypair.data.labels import Labels
 from everypair.features.scaling import check_size, prepare_features
 from everypair.kernels.select import select_top
+from everypair.models.consistent import check_count
 from everypair.models.multilabel.threshold import best_threshold, held_out_rows
 from everypair.models.parts import part
 from everypair.models.stateful import Learnt, Stateful
@@ -61,6 +62,13 @@ class ClassifierState:
     threshold: float
     sparse_labels: bool
     label_dtype: np.dtype[Any]
+
+    def check(self) -> None:
+        """Refuse a number of labels that is not that of what was learnt."""
+        check_count("n_labels", self.n_labels)
+        shapes = [value.shape for value in vars(self.model).values() if isinstance(value, np.ndarray)]
+        if not any(self.n_labels in shape for shape in shapes):
+            raise ValueError(f"n_labels cannot be {self.n_labels}: nothing was learnt about so many labels.")
 
     @property
     def classes(self) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from everypair.features.kernel_map import KernelMap
 from everypair.models.parts import part
+from everypair.models.serve_only import TRAINING_ONLY
 from everypair.solvers.loop import Status
 
 Array = NDArray[Any]
@@ -27,7 +28,7 @@ class LowRankLabels:
     negative_loss: str
     negative_weight: float
     negative_value: float
-    history: list[dict[str, Any]]
+    history: list[dict[str, Any]] = field(metadata=TRAINING_ONLY)
     objective: float | None
     status: Status
 

@@ -17,6 +17,7 @@ from everypair.data.labels import Labels
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import Kernel
 from everypair.metrics.multilabel import multilabel_metrics
+from everypair.models.checkpoint import Checkpoint
 from everypair.models.multilabel import defaults
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
 from everypair.models.multilabel.low_rank import LowRankLabels
@@ -197,7 +198,7 @@ class MultiLabelMF(MultiLabelClassifier):
         elif threshold is None:
             threshold = self._threshold_of(problem, choice, for_threshold)
         validate = None if watched is None else self._validator(*watched, kernel_map)
-        learnt = self._learn(problem, choice, for_fit, spectrum, validate, callbacks)
+        learnt = self._learn(problem, choice, for_fit, spectrum, validate, callbacks, watched)
         self._keep(replace(learnt, kernel_map=kernel_map), y, threshold)
         return self
 
@@ -252,10 +253,13 @@ class MultiLabelMF(MultiLabelClassifier):
         spectrum: Spectrum | None = None,
         validate: Callable[[Factors], dict[str, float]] | None = None,
         callbacks: tuple[Callback, ...] = (),
+        watched: Any = None,
     ) -> LowRankLabels:
         """Train with the chosen ridge, or solve the closed form."""
         layout = Layout(self._rank(problem.X.shape, problem.labels.shape[1]))
         if self.solver == "svd":
+            if any(isinstance(callback, Checkpoint) for callback in callbacks):
+                raise ValueError('solver="svd" has no sweeps to keep: leave the checkpoint out.')
             return self._closed_form(problem, layout.rank, int(random.integers(2**31)))
         rules = StopRules.checked(self.max_iter, self.tol, self.patience if validate else None, self.time_limit)
         terms = self._terms(problem, get_loss(self.loss), choice.weight)
@@ -264,6 +268,7 @@ class MultiLabelMF(MultiLabelClassifier):
             self._make_solver(objective, spectrum), random_start(objective, layout, random), rules, validate=validate,
             monitor=MONITOR, callbacks=callbacks, verbose=self.verbose,
             warm_up=sweep_on_two_pairs(self._make_solver, objective, layout.columns),
+            identity=(self, problem, watched),
         )  # fmt: skip
         return LowRankLabels(
             feature_weights=outcome.state.parameters(LEFT), label_factors=outcome.state.right, kernel_map=None,

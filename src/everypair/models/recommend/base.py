@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_csr
+from everypair.models.recommend.state import FactorState
 from everypair.models.stateful import Learnt, Stateful
 from everypair.parallel import blocked_product, resolve_threads
 from everypair.retrieve import most_similar, top_k
@@ -25,6 +26,7 @@ class FactorModel(Stateful):
     ``fold_in_users(rows)``; everything below follows.
     """
 
+    state_: FactorState
     left_factors_ = Learnt()
     right_factors_ = Learnt()
     interactions_ = Learnt()

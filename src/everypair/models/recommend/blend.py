@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.kernels.score_rows import add_scaled
+from everypair.models.consistent import check_array, check_matrix
 from everypair.models.parts import Arrays, Parts, decode, encode, part
 from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
 from everypair.models.recommend.blend_weights import hold_out, search_weights
@@ -29,7 +30,8 @@ from everypair.models.recommend.one_class import OneClassMF
 from everypair.models.recommend.popularity import Popularity
 from everypair.models.recommend.scored import ScoredModel, count_described
 from everypair.models.recommend.subsampled import SubsampledMF
-from everypair.models.stateful import Learnt
+from everypair.models.serve_only import TRAINING_ONLY, without_training
+from everypair.models.stateful import Learnt, decoded_state
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
 from everypair.problem.gram import gram
 from everypair.problem.losses import get_loss
@@ -54,7 +56,19 @@ class BlendState:
     reads_left: tuple[bool, ...]
     reads_right: tuple[bool, ...]
     interactions: Any
-    search: list[dict[str, Any]] | None
+    search: list[dict[str, Any]] | None = field(metadata=TRAINING_ONLY)
+
+    def check(self) -> None:
+        """Refuse models of other users and items, and what there is not one of for every model."""
+        check_matrix("interactions", self.interactions, self.interactions.shape)
+        lists = (self.weights, self.zeros, self.grams, self.reads_left, self.reads_right)
+        if any(len(entries) != len(self.models) for entries in lists):
+            raise ValueError("a blend has a weight, a zero and a Gram matrix for every model.")
+        for model, gram_matrix in zip(self.models, self.grams):
+            if model.interactions_.shape != self.interactions.shape:
+                raise ValueError(f"the {type(model).__name__} of this blend knows other users and items.")
+            if isinstance(model, FactorModel):
+                check_array("grams", gram_matrix, *2 * [model.right_factors_.shape[1] + 1])
 
 
 class Blend(ScoredModel):
@@ -240,7 +254,7 @@ class Blend(ScoredModel):
         check_is_fitted(self)
         return self._grow("add_items", 1, self.state_.reads_right, interactions, features)
 
-    def to_parts(self) -> Parts:
+    def to_parts(self, *, serve_only: bool = False) -> Parts:
         """Return the fitted blend, its models included, as JSON-able values and named arrays."""
         check_is_fitted(self)
         arrays: Arrays = {}
@@ -248,19 +262,20 @@ class Blend(ScoredModel):
         for number, model in enumerate(self.models_):
             if WRITTEN.get(type(model).__name__) is not type(model):
                 raise TypeError(f"a blend with {type(model).__name__} can be used, but not written down.")
-            values, own = model.to_parts()
+            values, own = model.to_parts(serve_only=serve_only)
             arrays.update({f"models.{number}.{name}": array for name, array in own.items()})
             members.append(values)
         parameters = self.get_params(deep=False)
         given = parameters.pop("models")
         if isinstance(parameters["random_state"], np.random.Generator):
             parameters["random_state"] = None
+        state = replace(self.state_, models=())
         values = {
             "class": type(self).__name__,
             "parameters": encode(parameters, "parameters", arrays)["dict"],
             "given": None if given is None else [_described(model, n, arrays) for n, model in enumerate(given)],
             "models": members,
-            "state": encode(replace(self.state_, models=()), "state", arrays),
+            "state": encode(without_training(state) if serve_only else state, "state", arrays),
         }
         return Parts(values, arrays)
 
@@ -278,7 +293,8 @@ class Blend(ScoredModel):
             prefix = f"models.{number}."
             own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
             members.append(_known(one["class"]).from_parts(one, own))
-        model.state_ = replace(decode(values["state"], arrays), models=tuple(members))
+        model.state_ = replace(decoded_state(cls, values["state"], arrays), models=tuple(members))
+        model.state_.check()
         return model
 
     def _seen(self, users: ArrayLike | None, interactions: Any, features: Any) -> Any:

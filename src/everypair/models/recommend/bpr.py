@@ -126,7 +126,7 @@ class BPR(FactorModel):
         solver = StochasticRanking(positives, pairs.shape, rate, reg, seeds[:2], dtype)
         outcome = train(
             solver, start, rules, warm_up=lambda: _epoch_on_two_pairs(dtype), validate=validate, callbacks=callbacks,
-            verbose=self.verbose,
+            verbose=self.verbose, identity=(self, pairs, validation),
         )  # fmt: skip
         self.state_ = RankingState(
             left_factors=outcome.state.left, right_factors=outcome.state.right, interactions=training, rank=rank,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair import check
+from everypair.models.checkpoint import Checkpoint
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.state import EnsembleState, SubsampledState
 from everypair.models.recommend.subsampled import SubsampledMF
@@ -100,7 +101,8 @@ class EnsembleMF(SubsampledMF):
         """Train the members one after the other; the arguments are those of :meth:`SubsampledMF.fit`.
 
         A callback sees the sweeps of every member; returning ``True`` ends the whole training, as does Ctrl-C, and the
-        members trained so far are averaged.
+        members trained so far are averaged. A :class:`~everypair.Checkpoint` keeps a file per member, its number
+        appended to the name.
         """
         n_models = check.integer("n_models", self.n_models)
         StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
@@ -108,14 +110,15 @@ class EnsembleMF(SubsampledMF):
         callbacks = checked_callbacks(callbacks)
         begin = time.perf_counter()
         members: list[SubsampledMF] = []
-        for seed in random.integers(2**63, size=n_models).tolist():
+        for number, seed in enumerate(random.integers(2**63, size=n_models).tolist(), 1):
             left = self.time_limit
             if members and left is not None:
                 left -= time.perf_counter() - begin
                 if left <= 0:
                     break
             member = SubsampledMF(**self._member_parameters(random_state=seed, time_limit=left))
-            member.fit(interactions, targets=targets, validation=validation, callbacks=callbacks)
+            own = [one.numbered(number) if isinstance(one, Checkpoint) else one for one in callbacks]
+            member.fit(interactions, targets=targets, validation=validation, callbacks=own)
             if member.n_iter_ or not members:
                 members.append(member)
             if member.status_ in (Status.CALLBACK, Status.INTERRUPTED):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,10 +16,12 @@ from everypair.features.feature_map import FeatureMap
 from everypair.kernels.score_rows import sparse_scores
 from everypair.kernels.select import select_top
 from everypair.kernels.stored_pairs import sparse_dense
+from everypair.models.consistent import check_array, check_matrix
 from everypair.models.parts import part
 from everypair.models.recommend.base import checked_positions, checked_rows
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.scored import ScoredModel
+from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.stateful import Learnt
 from everypair.parallel import even_chunks, resolve_threads
 from everypair.problem.item_gram import Columns, ItemGram, degree_weights, dense_gram
@@ -42,8 +44,19 @@ class ItemItemState:
     base: Array
     interactions: Any
     user_weights: Array
-    features: Any
+    features: Any = field(metadata=TRAINING_ONLY)
     feature_map: FeatureMap | None
+
+    def check(self) -> None:
+        """Refuse coefficients that do not fit the interactions."""
+        n_users, n_items = self.interactions.shape
+        check_matrix("interactions", self.interactions, (n_users, n_items))
+        check_array("base", self.base, n_items)
+        check_array("user_weights", self.user_weights, n_users)
+        if sp.issparse(self.coefficients):
+            check_matrix("coefficients", self.coefficients, (n_items, n_items))
+        else:
+            check_array("coefficients", self.coefficients, n_items, n_items)
 
 
 class ItemItem(ScoredModel):

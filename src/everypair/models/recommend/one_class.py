@@ -204,6 +204,7 @@ class OneClassMF(GrowingModel):
         outcome = train(
             make_solver(objective), start, rules, validate=validate, callbacks=callbacks, verbose=self.verbose,
             warm_up=sweep_on_two_pairs(make_solver, objective, layout.columns),
+            identity=(self, pairs, informed, validation),
         )  # fmt: skip
         self.state_ = OneClassState(
             interactions=training, targets=pairs.targets, ridge=ridge, negative_weight=weight, weighting=weighting,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
+from everypair.models.consistent import check_array, check_count, check_matrix
 from everypair.models.parts import part
+from everypair.models.serve_only import TRAINING_ONLY
 from everypair.problem.layout import Layout
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
@@ -31,6 +33,19 @@ class FactorState:
     right_factors: Array
     interactions: Any
 
+    def check(self) -> None:
+        """Refuse factors that do not fit each other or the interactions."""
+        check_array("left_factors", self.left_factors, None, None)
+        check_array("right_factors", self.right_factors, None, self.left_factors.shape[1])
+        if self.left_factors.dtype != self.right_factors.dtype:
+            raise ValueError("left_factors and right_factors must have one dtype.")
+        check_matrix("interactions", self.interactions, self.shape)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of users and of items."""
+        return len(self.left_factors), len(self.right_factors)
+
 
 @part
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +53,7 @@ class TrainedState(FactorState):
     """Factors that sweeps have learnt: one dict per sweep, the last objective, why training stopped."""
 
     rank: int
-    history: list[dict[str, Any]]
+    history: list[dict[str, Any]] = field(metadata=TRAINING_ONLY)
     objective: float | None
     status: Status
 
@@ -57,6 +72,11 @@ class RankingState(TrainedState):
     reg: float
     fold_in_seed: int
 
+    def check(self) -> None:
+        """Factors, and the item's bias in the last column."""
+        super().check()
+        check_count("rank", self.rank, self.left_factors.shape[1] - 1)
+
 
 @part
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +91,7 @@ class FactorizationState(TrainedState):
     negatives: Negatives
     negative_loss: str
     ridge: Ridge
-    targets: Array | None
+    targets: Array | None = field(metadata=TRAINING_ONLY)
     layout: Layout
     feature_weights: tuple[Array | None, Array | None]
     feature_maps: tuple[FeatureMap | None, FeatureMap | None]
@@ -79,6 +99,25 @@ class FactorizationState(TrainedState):
     own_vectors: tuple[bool, bool]
     graphs: tuple[bool, bool]
     weighting: DegreeWeighting | None = None
+
+    def check(self) -> None:
+        """Factors, and everything that has an entry per user, item, stored pair or factor."""
+        super().check()
+        check_count("rank", self.layout.rank)
+        check_count("columns", self.layout.columns * self._side_by_side, self.left_factors.shape[1])
+        for side, (size, weights) in enumerate(zip(self.shape, (self.negatives.left, self.negatives.right))):
+            check_array("negatives", weights, size)
+            if isinstance(self.negatives.value, tuple):
+                check_array("negatives", self.negatives.value[side], size, self.negatives.value[0].shape[1])
+            if self.feature_weights[side] is not None:
+                check_array("feature_weights", self.feature_weights[side], None, self.left_factors.shape[1])
+        if self.targets is not None:
+            check_array("targets", self.targets, self.interactions.nnz)
+
+    @property
+    def _side_by_side(self) -> int:
+        """Number of models whose factors stand side by side."""
+        return 1
 
     @property
     def reg(self) -> tuple[float, float]:
@@ -117,8 +156,16 @@ class SubsampledState(FactorizationState):
     sampling: Sampling
     n_sampled: int
     sampled_value: float
-    sampled: Any
+    sampled: Any = field(metadata=TRAINING_ONLY)
     fold_in_seed: int
+
+    def check(self) -> None:
+        """Factors, and weights of users and items to draw."""
+        super().check()
+        check_array("sampling", self.sampling.left, len(self.left_factors))
+        check_array("sampling", self.sampling.right, len(self.right_factors))
+        if self.sampled is not None:
+            check_matrix("sampled", self.sampled, self.shape)
 
 
 @part
@@ -128,3 +175,12 @@ class EnsembleState(SubsampledState):
 
     n_models: int
     fold_in_seeds: tuple[int, ...]
+
+    def check(self) -> None:
+        """Factors of as many models as there are seeds."""
+        check_count("n_models", self.n_models, len(self.fold_in_seeds))
+        super().check()
+
+    @property
+    def _side_by_side(self) -> int:
+        return self.n_models

@@ -196,9 +196,10 @@ class SubsampledMF(FactorizationModel):
         make_solver = solver_maker(solver, layout.columns, cg_steps, fold_in_seed % 2**31)
         objective = draw()
         outcome = train(
-            Resampled(objective, draw, make_solver) if resample else make_solver(objective), start, rules,
+            Resampled(objective, draw, make_solver, random) if resample else make_solver(objective), start, rules,
             validate=validate, callbacks=callbacks, verbose=self.verbose,
             warm_up=sweep_on_two_pairs(make_solver, objective, layout.columns),
+            identity=(self, pairs, informed, validation),
         )  # fmt: skip
         rows, columns = drawn[0]
         self.state_ = SubsampledState(
@@ -254,17 +255,38 @@ class Resampled:
     descends = False
 
     def __init__(
-        self, objective: Objective, draw: Callable[[], Objective], make: Callable[[Objective], Solver[Factors]]
+        self,
+        objective: Objective,
+        draw: Callable[[], Objective],
+        make: Callable[[Objective], Solver[Factors]],
+        random: np.random.Generator,
     ) -> None:
         self._next: Objective | None = objective
         self._draw = draw
         self._make = make
+        self._random = random
+        self._before: dict[str, Any] | None = None  # the random numbers before the last draw
 
     def step(self, state: Factors) -> Factors:
         """One sweep over both sides, on other negatives than the last."""
-        objective = self._next or self._draw()
+        objective = self._next or self._drawn()
         self._next = None
         return self._make(objective).step(state)
+
+    def _drawn(self) -> Objective:
+        self._before = dict(self._random.bit_generator.state)
+        return self._draw()
+
+    def memory(self) -> dict[str, Any]:
+        """The random numbers before the last draw."""
+        return {"before": self._before}
+
+    def recall(self, memory: dict[str, Any], state: Factors) -> None:
+        """Draw the last negatives again; the next ones follow."""
+        self._next = None
+        if memory["before"] is not None:
+            self._random.bit_generator.state = memory["before"]
+            self._drawn()
 
 
 def with_negatives(training: Any, targets: Array, rows: Array, columns: Array, value: float) -> tuple[Any, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +21,7 @@ from everypair.models.multilabel.rivals.compressed_inference import (
     infer_labels,
 )
 from everypair.models.parts import part
+from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.stateful import Learnt
 from everypair.parallel import resolve_threads, single_threaded_blas
 from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks
@@ -40,7 +41,7 @@ class CompressedLabels:
     scales: Scales
     sparsity: tuple[float, float]
     label_iter: int
-    history: list[dict[str, Any]]
+    history: list[dict[str, Any]] = field(metadata=TRAINING_ONLY)
     status: Status
 
     @property
@@ -190,7 +191,7 @@ class BayesianCompressedSensing(MultiLabelClassifier):
                 resolve_threads(self.n_threads),
             )  # fmt: skip
             start = Posterior(np.zeros((X.shape[1], rank)), scales)
-            outcome = train(inference, start, rules, callbacks=callbacks, verbose=self.verbose)
+            outcome = train(inference, start, rules, callbacks=callbacks, verbose=self.verbose, identity=(self, rows))
         return CompressedLabels(
             projection, outcome.state.weights, outcome.state.scales, sparsity, label_iter, outcome.history,
             outcome.status,

@@ -161,6 +161,7 @@ class Inference:
     """
 
     descends = True
+    resumable = False  # every factor of q is kept here
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from everypair.check import integer, is_number
 from everypair.data.labels import Labels
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
 from everypair.models.parts import part
+from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.stateful import Learnt
 from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks
 from everypair.solvers.pairwise import WarpRanking
@@ -30,7 +31,7 @@ class TrainedLabels:
 
     feature_weights: Array
     label_factors: Array
-    history: list[dict[str, Any]]
+    history: list[dict[str, Any]] = field(metadata=TRAINING_ONLY)
     status: Status
 
     @property
@@ -153,7 +154,7 @@ class WSABIE(MultiLabelClassifier):
 
         outcome = train(
             solver_on(features, labels, sample_weight, seed), start, rules, warm_up=warm_up, callbacks=callbacks,
-            verbose=self.verbose,
+            verbose=self.verbose, identity=(self, rows),
         )  # fmt: skip
         return TrainedLabels(outcome.state.left, outcome.state.right, outcome.history, outcome.status)
 

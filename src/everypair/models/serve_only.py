@@ -1,0 +1,54 @@
+"""Serve-only models: a fitted state without what only training, explaining or growing it needs.
+
+A field of a state that is marked ``field(metadata=TRAINING_ONLY)`` is replaced by :class:`Dropped`, which refuses every
+use with a sentence. What answers questions stays: factors, weights, what users have seen, what fold-in needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, NoReturn
+
+TRAINING_ONLY = {"training_only": True}
+
+
+class ServeOnlyError(ValueError, AttributeError):
+    """What is asked for was left out when the model was saved."""
+
+
+class Dropped:
+    """Stands for a field that was left out.
+
+    >>> Dropped("history")[0]
+    Traceback (most recent call last):
+    everypair.models.serve_only.ServeOnlyError: this model was saved with serve_only=True and has no history; ...
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def refuse(self, *_: Any) -> NoReturn:
+        """Say what is missing, and what to do."""
+        raise ServeOnlyError(
+            f"this model was saved with serve_only=True and has no {self.name}; save the fitted model without it, or "
+            "fit again."
+        )
+
+    __getattr__ = __len__ = __iter__ = __bool__ = __getitem__ = __array__ = refuse
+
+    def __repr__(self) -> str:
+        return f"Dropped({self.name!r})"
+
+
+def without_training(state: Any) -> Any:
+    """Return a state, and the states inside it, with marked fields dropped; what is ``None`` stays."""
+    changed: dict[str, Any] = {}
+    for one in fields(state):
+        value = getattr(state, one.name)
+        if value is None:
+            continue
+        if "training_only" in one.metadata:
+            changed[one.name] = Dropped(one.name)
+        elif is_dataclass(value) and not isinstance(value, type):
+            changed[one.name] = without_training(value)
+    return replace(state, **changed)
