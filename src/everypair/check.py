@@ -77,15 +77,25 @@ def dense_array(matrix: Any, name: str) -> Any:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def refuse_events(matrix: Any, name: str) -> None:
-    """Refuse a data frame of events, one per row, where a matrix is wanted."""
-    if isinstance(matrix, np.ndarray | list | tuple) or sp.issparse(matrix):
-        return
+def as_frame(source: Any, name: str) -> nw.DataFrame[Any] | None:
+    """Return a data frame of any library as narwhals sees it; None where ``source`` is none.
+
+    >>> as_frame(np.eye(2), "X") is None
+    True
+    """
+    if isinstance(source, np.ndarray | list | tuple) or sp.issparse(source):
+        return None
     try:
-        frame = nw.from_native(matrix, eager_only=True, pass_through=True)
+        frame = nw.from_native(source, eager_only=True, pass_through=True)
     except DuplicateError:
         raise ValueError(f"{name} is a frame with columns of the same name: give them different names.") from None
-    if isinstance(frame, nw.DataFrame) and looks_like_events(frame.columns):
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def refuse_events(matrix: Any, name: str) -> None:
+    """Refuse a data frame of events, one per row, where a matrix is wanted."""
+    frame = as_frame(matrix, name)
+    if frame is not None and looks_like_events(frame.columns):
         shown = ", ".join(map(repr, frame.columns[:4]))
         raise ValueError(
             f"{name} is a table of events (its columns are {shown}), not a matrix of rows × columns: "

@@ -2,8 +2,8 @@
 
     value ⟷ (a tree of JSON, {name: array})
 
-None, booleans, numbers, strings and lists are JSON already. Everything else is a dict with one tag: an array or a
-sparse matrix by name, a tuple, a dict, names, a built-in loss, a status, a dtype, or an object of a registered class
+None, booleans, numbers, strings and lists are JSON already. Everything else is a dict with one tag: an array, a sparse
+matrix or ids by name, a tuple, a dict, names, a built-in loss, a status, a dtype, or an object of a registered class
 with its fields. Nothing else is written, and reading builds nothing but these: no code can come out of a file.
 """
 
@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.data.ids import Ids
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
@@ -39,6 +40,7 @@ class Parts(NamedTuple):
 
 
 CLASSES: dict[str, type] = {}
+ID_FIELDS = ("integers", "text", "ends")
 LANDMARK_FIELDS = ("gamma_", "landmarks_", "root_", "n_features_in_")
 
 
@@ -75,6 +77,9 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         for field in ("indptr", "indices", "data"):
             arrays[f"{name}.{field}"] = getattr(matrix, field)
         return {"csr": name, "shape": list(matrix.shape)}
+    if isinstance(value, Ids):
+        arrays |= {f"{name}.{field}": array for field, array in value.to_arrays().items()}
+        return {"ids": name}
     if isinstance(value, list):
         return [encode(entry, f"{name}.{number}", arrays) for number, entry in enumerate(value)]
     if isinstance(value, tuple):
@@ -120,6 +125,9 @@ def decode(tree: Any, arrays: Arrays) -> Any:
             return np.array(names, object)
         case {"csr": str(name), "shape": [int(rows), int(columns)]}:
             return _matrix(name, (rows, columns), arrays)
+        case {"ids": str(name)}:
+            own = {field: arrays[f"{name}.{field}"] for field in ID_FIELDS if f"{name}.{field}" in arrays}
+            return Ids.from_arrays(own)
         case {"tuple": list(entries)}:
             return tuple(decode(entries, arrays))
         case {"dict": dict(entries)}:

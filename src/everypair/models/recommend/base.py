@@ -10,15 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_csr
-from everypair.models.stateful import Learnt, Stateful
+from everypair.models.recommend.naming import asks
+from everypair.models.recommend.recommender import Recommender
+from everypair.models.stateful import Learnt
 from everypair.parallel import blocked_product, resolve_threads
+from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import most_similar, top_k
 from everypair.training.validation import SCORED_ROWS
 
 Array = NDArray[Any]
 
 
-class FactorModel(Stateful):
+class FactorModel(Recommender):
     """Base of models with ``left_factors_`` (m × k), ``right_factors_`` (n × k) and the training ``interactions_``.
 
     A subclass's ``fit`` sets a :class:`~everypair.models.recommend.state.FactorState`, and it offers
@@ -34,6 +37,7 @@ class FactorModel(Stateful):
         """Factors (c, k) of new users from their interactions (c × n)."""
         raise NotImplementedError
 
+    @asks(LEFT, answer="item")
     def recommend(
         self,
         users: ArrayLike | None = None,
@@ -66,6 +70,7 @@ class FactorModel(Stateful):
             n_threads=self.n_threads,
         )
 
+    @asks(LEFT)
     def score_users(
         self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None, targets: Any = None
     ) -> Array:
@@ -73,6 +78,7 @@ class FactorModel(Stateful):
         left, _ = self._left_rows(users, interactions, features, targets)
         return blocked_product(left, self.right_factors_.T, SCORED_ROWS, resolve_threads(self.n_threads))
 
+    @asks()
     def score_pairs(self, users: ArrayLike, items: ArrayLike) -> Array:
         """Scores of the pairs (users[t], items[t])."""
         check_is_fitted(self)
@@ -82,10 +88,12 @@ class FactorModel(Stateful):
             raise ValueError(f"users and items must have one length, got {rows.size} and {columns.size}.")
         return np.asarray(np.einsum("ij,ij->i", self.left_factors_[rows], self.right_factors_[columns]))
 
+    @asks(RIGHT, answer="item")
     def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` items nearest to each of ``items`` by cosine, itself left out, and the cosines."""
         return self._similar(self._comparable(1), items, n, "item")
 
+    @asks(LEFT, answer="user")
     def similar_users(self, users: ArrayLike, n: int = 10) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` users nearest to each of ``users`` by cosine, itself left out, and the cosines."""
         return self._similar(self._comparable(0), users, n, "user")

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from everypair.check import as_csr
 from everypair.data.pairs import aligned_targets
 from everypair.models.recommend.factorization import FactorizationModel
+from everypair.models.recommend.naming import grows
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.negatives import Negatives
 
@@ -36,13 +37,19 @@ class GrowingModel(FactorizationModel):
     10
     """
 
-    def add_users(self, *, interactions: Any = None, features: Any = None, targets: Any = None) -> NDArray[np.int64]:
+    @grows(LEFT)
+    def add_users(
+        self, *, interactions: Any = None, features: Any = None, targets: Any = None, ids: Any = None
+    ) -> NDArray[Any]:
         """Append users (``interactions``: their rows c × n, ``features``: c × d) and return their positions."""
         check_is_fitted(self)
         new = self.fold_in_users(interactions, features=features, targets=targets)
         return self._append(LEFT, new, interactions, targets)
 
-    def add_items(self, *, interactions: Any = None, features: Any = None, targets: Any = None) -> NDArray[np.int64]:
+    @grows(RIGHT)
+    def add_items(
+        self, *, interactions: Any = None, features: Any = None, targets: Any = None, ids: Any = None
+    ) -> NDArray[Any]:
         """Append items (``interactions``: their columns m × c, ``features``: c × d) and return their positions."""
         check_is_fitted(self)
         new = self.fold_in_items(interactions, features=features, targets=targets)

@@ -19,10 +19,13 @@ from everypair.kernels.stored_pairs import sparse_dense
 from everypair.models.parts import part
 from everypair.models.recommend.base import checked_positions, checked_rows
 from everypair.models.recommend.explanation import Explanation
+from everypair.models.recommend.naming import asks, fits, grows
 from everypair.models.recommend.scored import ScoredModel
+from everypair.models.recommend.state import NamedState
 from everypair.models.stateful import Learnt
 from everypair.parallel import even_chunks, resolve_threads
 from everypair.problem.item_gram import Columns, ItemGram, degree_weights, dense_gram
+from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import ScoredRows
 from everypair.solvers.item_regression import ItemRidge, closed_form, imputed, regress
 
@@ -35,7 +38,7 @@ _COMPARED_AT_ONCE = 256
 
 @part
 @dataclass(frozen=True)
-class ItemItemState:
+class ItemItemState(NamedState):
     """B (sparse, or dense without a limit on neighbours), the base of every score, and what new items need."""
 
     coefficients: Any
@@ -111,6 +114,7 @@ class ItemItem(ScoredModel):
         self.n_threads = n_threads
         self.dtype = dtype
 
+    @fits
     def fit(self, interactions: Any, right_features: Any = None, *, user_weights: ArrayLike | None = None) -> Self:
         """Learn B from a matrix of interactions (users × items).
 
@@ -169,6 +173,7 @@ class ItemItem(ScoredModel):
         rows, n_items = seen.shape
         return ScoredRows(rows, n_items, base.dtype, fill), seen
 
+    @asks(RIGHT, answer="item")
     def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` items nearest to each of ``items`` by G_lj / √(G_ll G_jj), itself left out, and the cosines.
 
@@ -189,7 +194,8 @@ class ItemItem(ScoredModel):
             select_top(tile, n, nearest[start:stop], cosines[start:stop], 0, stop - start)
         return nearest, cosines
 
-    def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
+    @asks(answer="why")
+    def explain(self, user: Any, item: Any, n: int | None = None) -> Explanation:
         """Split the score of a pair into x_l B_lj of the items l that the user has, and the item's base term.
 
         ``n`` keeps only the largest contributions; items that B does not link to ``item`` are left out.
@@ -208,7 +214,8 @@ class ItemItem(ScoredModel):
         base = float(self.state_.base[column])
         return Explanation(base + float(shares.sum()), base, stored.indices[order].astype(np.int64), shares[order])
 
-    def add_users(self, *, interactions: Any) -> NDArray[np.int64]:
+    @grows(LEFT)
+    def add_users(self, *, interactions: Any, ids: Any = None) -> NDArray[Any]:
         """Append users by their rows of interactions (c × n) and return their positions; B does not change."""
         check_is_fitted(self)
         before, width = self.interactions_.shape
@@ -219,7 +226,8 @@ class ItemItem(ScoredModel):
         self.state_ = replace(self.state_, interactions=grown, user_weights=weights)
         return np.arange(before, grown.shape[0])
 
-    def add_items(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
+    @grows(RIGHT)
+    def add_items(self, *, interactions: Any = None, features: Any = None, ids: Any = None) -> NDArray[Any]:
         """Append items by their columns of interactions (m × c), by ``features`` (c × d), and return their positions.
 
         An item with events is regressed on the items that were there, as in training; one without events is known by
@@ -263,6 +271,9 @@ class ItemItem(ScoredModel):
             features=_longer(state.features, new, columns.shape[1]),
         )
         return np.arange(n_items, n_items + columns.shape[1])
+
+    def _feature_map(self, side: int) -> FeatureMap | None:
+        return self.state_.feature_map if side == RIGHT else None
 
     def _all_neighbors(self, matrix: Any, weights: Array, ridge: ItemRidge) -> Array:
         if np.any(matrix.data != 1) or ridge.negative_weight != 1:

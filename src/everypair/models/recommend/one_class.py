@@ -11,6 +11,7 @@ from everypair.data.weighting import DegreeWeighting
 from everypair.models.recommend.defaults import auto_negative_weight, auto_reg
 from everypair.models.recommend.factorization import check_rank, learnt_fields
 from everypair.models.recommend.growth import GrowingModel
+from everypair.models.recommend.naming import fits
 from everypair.models.recommend.side_information import SideOptions, informed_sides
 from everypair.models.recommend.state import OneClassState
 from everypair.models.stateful import Learnt
@@ -148,6 +149,7 @@ class OneClassMF(GrowingModel):
         self.dtype = dtype
         self.verbose = verbose
 
+    @fits
     def fit(
         self,
         interactions: Any,

@@ -15,15 +15,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from everypair.features.feature_map import checked_matrix
 from everypair.models.recommend.base import checked_positions
-from everypair.models.stateful import Learnt, Stateful
+from everypair.models.recommend.naming import asks
+from everypair.models.recommend.recommender import Recommender
+from everypair.models.stateful import Learnt
 from everypair.parallel import even_chunks, resolve_threads
+from everypair.problem.layout import LEFT
 from everypair.retrieve import ScoredRows
 
 Array = NDArray[Any]
 _LOOKED_UP_AT_ONCE = 256
 
 
-class ScoredModel(Stateful):
+class ScoredModel(Recommender):
     """Base of models with the training ``interactions_`` and ``scored_rows``; the rest of a recommender follows."""
 
     interactions_ = Learnt()
@@ -33,6 +36,7 @@ class ScoredModel(Stateful):
         """Scores of the users that are asked for, as in :meth:`recommend`, and the items they have (csr)."""
         raise NotImplementedError
 
+    @asks(LEFT, answer="item")
     def recommend(
         self,
         users: ArrayLike | None = None,
@@ -57,11 +61,13 @@ class ScoredModel(Stateful):
             n, exclude=seen if exclude_seen else None, allow=allow, block=block, n_threads=self.n_threads
         )
 
+    @asks(LEFT)
     def score_users(self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None) -> Array:
         """Scores of every item for users of the training matrix, or for new ones as in :meth:`recommend`."""
         scores, _ = self._asked(users, interactions, features)
         return scores.dense(resolve_threads(self.n_threads))
 
+    @asks()
     def score_pairs(self, users: ArrayLike, items: ArrayLike) -> Array:
         """Scores of the pairs (users[t], items[t])."""
         check_is_fitted(self)
