@@ -225,5 +225,5 @@ def test_number_of_threads():
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, 2.0, True, "2", "all", [2], np.nan], ids=repr)
 def test_bad_numbers_of_threads_are_refused(bad):
-    with pytest.raises(ValueError, match="n_threads must be a positive integer or None"):
+    with pytest.raises(ValueError, match="n_threads must be a positive integer, or None or -1"):
         resolve_threads(bad)

@@ -86,6 +86,8 @@ def match_events(events: Events, known: Known) -> Matched:
 def held_out_matrix(events: Events, known: Known, name: str) -> Any:
     """Return held-out events at known ids; those that nothing was learnt about are left out, counted and said."""
     matched = match_events(events, known)
+    if not matched.matrix.nnz:
+        raise ValueError(f"{name} has no pair of a user and an item that were seen in training.")
     if matched.strangers:
         warnings.warn(
             f"{name}: {matched.strangers} of {events.matrix.nnz} pairs are left out, because {_unknown(matched)} "
@@ -93,22 +95,27 @@ def held_out_matrix(events: Events, known: Known, name: str) -> Any:
             UserWarning,
             stacklevel=4,
         )
-    if not matched.matrix.nnz:
-        raise ValueError(f"{name} has no pair of a user and an item that were seen in training.")
     return matched.matrix
+
+
+def alike(known: Ids, ids: Ids) -> Ids:
+    """Return ``ids`` as text where the known ones are: a file of a few events can look as if all ids were integers.
+
+    >>> alike(Ids(["7", "x"]), Ids([7, 8]))
+    Ids(2: '7', '8')
+    """
+    if known.are_strings and not ids.are_strings:
+        return Ids(string_array([str(one) for one in ids]))
+    return ids
 
 
 def find_alike(known: Ids, ids: Ids) -> NDArray[np.int64]:
     """Return the position of each of ``ids`` among the known, −1 for unknown ones; integers may stand for their text.
 
-    A file of a few events can look as if all its ids were integers.
-
     >>> find_alike(Ids(["7", "x"]), Ids([7, 8])).tolist()
     [0, -1]
     """
-    if known.are_strings and not ids.are_strings:
-        ids = Ids(string_array([str(one) for one in ids]))
-    return known.find(ids)
+    return known.find(alike(known, ids))
 
 
 def _read(source: Any, verbose: bool) -> Events:

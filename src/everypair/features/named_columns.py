@@ -70,6 +70,8 @@ def named_columns(features: Any, what: str, known: tuple[str, ...] | None = None
 def aligned_rows(features: Any, ids: Ids, side: int, what: str) -> Any:
     """Return features with a row per id: those of a data frame matched by id, everything else as it is.
 
+    The columns of a frame come in ascending order of their names, so that the order they had makes no difference.
+
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [30, 20]}, index=["bob", "ann"])
     >>> aligned_rows(frame, Ids(["ann", "bob"]), 0, "left_features").matrix.tolist()
@@ -140,7 +142,10 @@ def _matched(features: NamedColumns, ids: Ids, what: str) -> NamedColumns:
             if len(these)
         ]
         raise ValueError(f"{what} must have one row for every id and no other; {'; '.join(parts)}.")
-    return NamedColumns(features.matrix[places], features.names)
+    if features.names is None:
+        return NamedColumns(features.matrix[places], None)
+    names = tuple(sorted(features.names))
+    return NamedColumns(features.in_order(names, what)[places], names)
 
 
 def _owners(frame: nw.DataFrame[Any], side: int, what: str) -> Iterator[tuple[str, Ids]]:

@@ -66,6 +66,8 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
     """
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, Status):
+        return {"status": value.name}
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, float):
@@ -90,8 +92,6 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         return {"dict": {key: encode(entry, f"{name}.{key}", arrays) for key, entry in value.items()}}
     if isinstance(value, Loss):
         return {"loss": _loss_name(value)}
-    if isinstance(value, Status):
-        return {"status": value.name}
     if isinstance(value, np.dtype):
         return {"dtype": value.str}
     if isinstance(value, NystromFeatures):

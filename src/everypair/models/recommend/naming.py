@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_frame, is_number
-from everypair.data.ids import Ids
-from everypair.data.matching import Known, as_events, find_alike, held_out_matrix, match_events
+from everypair.data.ids import Ids, id_array
+from everypair.data.matching import Known, alike, as_events, find_alike, held_out_matrix, match_events
 from everypair.features.named_columns import aligned_rows, described_rows, ids_of
 from everypair.models.recommend.answers import DEFAULT, form_of, named, ranked_table
 from everypair.models.recommend.recommender import in_positions, known_ids
@@ -50,7 +50,7 @@ class Question:
         """Who the answers are for, where it is known before: those who are named, or all users."""
         asked = self.arguments.get("users", self.arguments.get("items"))
         if asked is not None:
-            return np.array([asked], object) if isinstance(asked, str) else np.atleast_1d(asked)
+            return np.atleast_1d(asked) if self.known is None else id_array(asked, "ids")
         if self.known is None or any(self.arguments.get(name) is not None for name in (*EVENTS, "features")):
             return None
         return self.known.users.values
@@ -96,7 +96,7 @@ class Question:
         side, other = self.side, self.known[1 - self.side]
         events = None if _are_lists(source) else as_events(source, name)
         if events is not None:
-            own = (events.user_ids, events.item_ids)[side]
+            own = alike(self.known[side], (events.user_ids, events.item_ids)[side])
             if ids is None:
                 ids = own
             elif set(find_alike(ids, own).tolist()) != set(range(len(ids))) or len(own) != len(ids):
@@ -192,8 +192,9 @@ def asks(side: int = LEFT, answer: str | None = None) -> Callable[[Callable[P, R
                 return found, scores  # type: ignore[return-value]
             if askers is None:
                 askers = np.arange(len(found)) if described is None else described.values
-            subject, object_ = (answer, f"similar_{answer}") if "items" in given else ("user", answer)
-            return ranked_table(form, (subject, askers), (object_, found), scores)
+            asker = "item" if "items" in given else "user"
+            column = f"similar_{answer}" if asker == answer else answer
+            return ranked_table(form, (asker, askers), (column, found), scores)
 
         return ask
 
