@@ -89,6 +89,8 @@ def as_frame(source: Any, name: str) -> nw.DataFrame[Any] | None:
         frame = nw.from_native(source, eager_only=True, pass_through=True)
     except DuplicateError:
         raise ValueError(f"{name} is a frame with columns of the same name: give them different names.") from None
+    if not isinstance(frame, nw.DataFrame) and hasattr(source, "collect"):
+        raise TypeError(f"{name} is a lazy frame: collect() it first.")
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
@@ -108,11 +110,14 @@ def as_csr(matrix: Any, dtype: Any, name: str) -> tuple[Any, int]:
     refuse_events(matrix, name)
     array: Any = matrix if sp.issparse(matrix) else dense_array(matrix, name)
     if array.dtype.kind not in "buif":
-        if sp.issparse(matrix):
-            raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")
+        if array.dtype.kind == "c":
+            raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}: take its .real or its absolute.")
+        what = type(matrix).__name__
+        if isinstance(matrix, np.ndarray):
+            what = f"an array of {'objects: convert it with astype(float)' if array.dtype == object else array.dtype}"
         raise TypeError(
-            f"{name} must be a sparse matrix or a numeric 2-D array, got {type(matrix).__name__}; "
-            "a table of events becomes a matrix by everypair.data.read_events."
+            f"{name} must be a sparse matrix or a numeric 2-D array, got {what}; of a list of events give what "
+            "everypair.data.read_events makes of it."
         )
     if array.ndim != 2:
         raise ValueError(f"{name} must be two-dimensional (left entities × right entities), got {array.ndim}-D.")
@@ -140,8 +145,8 @@ def as_csr(matrix: Any, dtype: Any, name: str) -> tuple[Any, int]:
 
 def _checked_indices(matrix: Any, name: str) -> Any:
     """Return a compressed matrix whose positions all lie inside it: kernels do not look again."""
-    shell = type(matrix)(matrix)  # shares the arrays; what the check tidies up stays in the shell
     try:
+        shell = type(matrix)(matrix)  # shares the arrays; what the check tidies up stays in the shell
         shell.check_format(full_check=True)
     except ValueError as failure:
         raise ValueError(f"{name} is not a valid {matrix.format.upper()} matrix: {failure}.") from failure

@@ -38,6 +38,7 @@ class Status(enum.StrEnum):
         'reg or use dtype="float64".'
     )
 
+
 S = TypeVar("S", bound=State)
 
 

@@ -139,7 +139,7 @@ def checked_positions(values: ArrayLike, size: int, kind: str) -> NDArray[np.int
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise TypeError(
             f"{kind}s must be integer positions (one or a 1-D array), got dtype {array.dtype} with {array.ndim} "
-            "dimensions; translate other ids with Ids.index."
+            "dimensions: this model was fitted on a matrix; one that is fitted on events is asked by id."
         )
     if array.min() < 0 or array.max() >= size:
         bad = array[(array < 0) | (array >= size)][0]
