@@ -15,8 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair.check import as_csr, dense_array
-from everypair.features.named_columns import named_columns
+from everypair.features.named_columns import Seen, named_columns
 from everypair.features.scaling import check_size, prepare_features
+from everypair.features.table import TableFeatures
 
 ONE_MATRIX = ""  # the group of features that have no groups
 
@@ -25,7 +26,8 @@ ONE_MATRIX = ""  # the group of features that have no groups
 class FeatureMap:
     """Raw features → X: groups side by side, rows to unit length (``normalize``), a constant 1 (``fit_intercept``).
 
-    ``columns`` are the names of a group's columns where it was a data frame; the group of one matrix is ``""``.
+    ``columns`` are the names of a group's columns where it was a data frame, ``encoders`` what made them of a table;
+    the group of one matrix is ``""``.
 
     >>> FeatureMap.of({"a": np.eye(2), "b": [[3.0], [4.0]]}, "left_features")([[1, 0, 3]]).tolist()
     [[1.0, 0.0, 3.0]]
@@ -37,25 +39,38 @@ class FeatureMap:
     normalize: bool = False
     fit_intercept: bool = False
     columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    encoders: dict[str, TableFeatures] = field(default_factory=dict)
 
     @classmethod
     def of(cls, features: Any, name: str, normalize: bool = False, fit_intercept: bool = False) -> FeatureMap:
         """Learn the layout of training features."""
-        if not _are_groups(features):
-            width, columns = _layout(features, name)
-            return cls(name, None, width, normalize, fit_intercept, {} if columns is None else {ONE_MATRIX: columns})
-        if not features:
+        groups = features if _are_groups(features) else {ONE_MATRIX: features}
+        if not groups:
             raise ValueError(f"{name} is an empty dict: give at least one group of features, or None.")
-        layouts = {str(group): _layout(part, f"{name}[{group!r}]") for group, part in features.items()}
-        if len(layouts) < len(features):
+        layouts = {
+            str(group): _layout(part, name if groups is not features else f"{name}[{group!r}]")
+            for group, part in groups.items()
+        }
+        if len(layouts) < len(groups):
             raise ValueError(f"{name} has two groups of the same name as text: {', '.join(map(repr, features))}.")
         widths = {group: width for group, (width, _) in layouts.items()}
-        named = {group: columns for group, (_, columns) in layouts.items() if columns is not None}
-        return cls(name, widths, sum(widths.values()), normalize, fit_intercept, named)
+        return cls(
+            name,
+            widths if groups is features else None,
+            sum(widths.values()),
+            normalize,
+            fit_intercept,
+            {group: seen.names for group, (_, seen) in layouts.items() if seen.names is not None},
+            {group: seen.encoder for group, (_, seen) in layouts.items() if seen.encoder is not None},
+        )
+
+    def seen(self, group: str | None = None) -> Seen:
+        """What training saw of a group, or of features without groups."""
+        return Seen(self.columns.get(group or ONE_MATRIX), self.encoders.get(group or ONE_MATRIX))
 
     def __call__(self, features: Any, rows: int | None = None, dtype: Any = np.float64) -> Any:
         """Return X for these entities, checked to be like those of training (and ``rows`` many)."""
-        if _are_groups(features):
+        if _are_groups(features) and ONE_MATRIX not in self.encoders:
             features = {str(group): part for group, part in features.items()}
             if self.widths is None or set(features) != set(self.widths):
                 wanted = "one matrix" if self.widths is None else f"the groups {', '.join(self.widths)}"
@@ -78,13 +93,13 @@ class FeatureMap:
 
     def _columns(self, features: Any, group: str) -> Any:
         """A group's matrix, its columns in the order of training."""
-        known = self.columns.get(group)
+        seen = self.seen(group)
         name = self.name if group == ONE_MATRIX else f"{self.name}[{group!r}]"
-        frame = named_columns(features, name, known)
+        frame = named_columns(features, name, seen)
         if frame is None:
             matrix = checked_matrix(features, name)
-        elif known is not None:
-            matrix = checked_matrix(frame.in_order(known, name), name)
+        elif seen.names is not None:
+            matrix = checked_matrix(frame.in_order(seen.names, name), name)
         elif frame.names is None:
             matrix = checked_matrix(frame.matrix, name)
         else:
@@ -112,12 +127,12 @@ def checked_matrix(features: Any, name: str) -> Any:
     return matrix
 
 
-def _layout(features: Any, name: str) -> tuple[int, tuple[str, ...] | None]:
-    """The number of columns of a group and, in a data frame, their names."""
+def _layout(features: Any, name: str) -> tuple[int, Seen]:
+    """The number of columns of a group and, where it has some, their names and what made them."""
     frame = named_columns(features, name)
     if frame is None:
-        return checked_matrix(features, name).shape[1], None
-    return checked_matrix(frame.matrix, name).shape[1], frame.names
+        return checked_matrix(features, name).shape[1], Seen()
+    return checked_matrix(frame.matrix, name).shape[1], Seen(frame.names, frame.encoder)
 
 
 def _are_groups(features: Any) -> bool:

@@ -1,12 +1,13 @@
 """Features in a data frame: rows belong to ids, columns to names, and neither to positions.
 
 The ids of the rows are in a column of a usual name (``item``, ``movie_id``, ``id``, …) or in the frame's index; every
-other column is a feature.
+other column is a feature. What :func:`~everypair.features.table_features` made has ids and names too, and tables that
+come later are encoded as it learnt to.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from everypair.check import as_frame
 from everypair.column_names import find_role
 from everypair.data.ids import Ids
 from everypair.data.matching import find_alike
+from everypair.features.table import FeatureTable, TableFeatures
 
 Array = NDArray[Any]
 INDEX = "its index"
@@ -26,13 +28,17 @@ INDEX = "its index"
 
 @dataclass(frozen=True)
 class NamedColumns:
-    """Numbers with a name per column, ``None`` where the frame had numbers for names, and perhaps an id per row."""
+    """Numbers with a name per column, ``None`` where the frame had numbers for names, and perhaps an id per row.
 
-    matrix: Array
+    ``encoder`` is what made the columns of a table's, where they were not numbers already.
+    """
+
+    matrix: Any
     names: tuple[str, ...] | None
     ids: Ids | None = None
+    encoder: TableFeatures | None = None
 
-    def in_order(self, names: tuple[str, ...], what: str) -> Array:
+    def in_order(self, names: tuple[str, ...], what: str) -> Any:
         """Return the columns in the order of ``names``; those that are missing or too many are refused by name.
 
         >>> NamedColumns(np.array([[1, 2]]), ("b", "a")).in_order(("a", "b"), "X").tolist()
@@ -40,8 +46,11 @@ class NamedColumns:
         """
         if self.names is None:
             raise ValueError(f"{what} must name its columns as in training: {_listed(names)}.")
-        missing = [name for name in names if name not in self.names]
-        extra = [name for name in self.names if name not in names]
+        place = {name: position for position, name in enumerate(self.names)}
+        if len(place) < len(self.names):
+            raise ValueError(f"{what} has columns of the same name: give them different names.")
+        wanted = set(names)
+        missing, extra = [name for name in names if name not in place], [name for name in place if name not in wanted]
         if missing or extra:
             parts = [
                 f"{_listed(these)} {'is' if len(these) == 1 else 'are'} {why}"
@@ -49,21 +58,32 @@ class NamedColumns:
                 if these
             ]
             raise ValueError(f"{what} must have the columns it had in training: {' and '.join(parts)}.")
-        place = {name: position for position, name in enumerate(self.names)}
         return self.matrix[:, [place[name] for name in names]]
 
 
-def named_columns(features: Any, what: str, known: tuple[str, ...] | None = None) -> NamedColumns | None:
+@dataclass(frozen=True)
+class Seen:
+    """What training saw of a group of features: the names of its columns and what encoded them, None without any."""
+
+    names: tuple[str, ...] | None = None
+    encoder: TableFeatures | None = None
+
+
+def named_columns(features: Any, what: str, seen: Seen | None = None) -> NamedColumns | None:
     """Return a data frame as numbers and names; None for anything else.
 
-    ``known`` are the names seen in training: another column may then hold the ids of the rows, and is no feature.
+    With what was ``seen`` in training another column may hold the ids of the rows, and is no feature.
     """
     if isinstance(features, NamedColumns):
         return features
+    if isinstance(features, FeatureTable):
+        return NamedColumns(features.matrix, features.names, features.ids, features.encoder)
+    if seen is not None and seen.encoder is not None and _is_table(features, what):
+        return NamedColumns(seen.encoder.transform(features), seen.encoder.names)
     frame = as_frame(features, what)
     if frame is None:
         return None
-    owners = [] if known is None else [name for name in _id_columns(frame.columns) if name not in known]
+    owners = [] if seen is None else [name for name in _id_columns(frame.columns) if name not in (seen.names or ())]
     return _numbers(frame, owners[0] if owners else INDEX, what)
 
 
@@ -79,8 +99,10 @@ def aligned_rows(features: Any, ids: Ids, side: int, what: str) -> Any:
     """
     if isinstance(features, Mapping) and not sp.issparse(features):
         return {group: aligned_rows(part, ids, side, f"{what}[{group!r}]") for group, part in features.items()}
-    if isinstance(features, NamedColumns):
-        return features if features.ids is None else _matched(features, ids, what)
+    if isinstance(features, NamedColumns | FeatureTable):
+        columns = named_columns(features, what)
+        assert columns is not None
+        return columns if columns.ids is None else _matched(columns, ids, what)
     frame = as_frame(features, what)
     if frame is None:
         return features
@@ -100,16 +122,16 @@ def aligned_rows(features: Any, ids: Ids, side: int, what: str) -> Any:
     return _matched(replace(_numbers(frame, column, what), ids=owner), ids, what)
 
 
-def described_rows(features: Any, known: Any, side: int, what: str) -> Any:
-    """Return features of entities that are new, with their ids where a data frame has them.
+def described_rows(features: Any, seen: Callable[[str | None], Seen], side: int, what: str) -> Any:
+    """Return features of entities that are new, with their ids where a table has them.
 
-    ``known(group)`` returns the names of a group's columns in training, None where it had none.
+    ``seen(group)`` is what training saw of a group, and of features without groups for None.
     """
-    if isinstance(features, Mapping) and not sp.issparse(features):
+    if isinstance(features, Mapping) and not sp.issparse(features) and seen(None).encoder is None:
         return {
-            group: _described(part, known(str(group)), side, f"{what}[{group!r}]") for group, part in features.items()
+            group: _described(part, seen(str(group)), side, f"{what}[{group!r}]") for group, part in features.items()
         }
-    return _described(features, known(None), side, what)
+    return _described(features, seen(None), side, what)
 
 
 def ids_of(features: Any) -> Ids | None:
@@ -118,13 +140,29 @@ def ids_of(features: Any) -> Ids | None:
     return next((part.ids for part in parts if isinstance(part, NamedColumns) and part.ids is not None), None)
 
 
-def _described(features: Any, known: tuple[str, ...] | None, side: int, what: str) -> Any:
-    frame = None if isinstance(features, NamedColumns) else as_frame(features, what)
-    if frame is None:
+def _described(features: Any, seen: Seen, side: int, what: str) -> Any:
+    if isinstance(features, NamedColumns | FeatureTable):
+        return named_columns(features, what)
+    encoder = seen.encoder if seen.encoder is not None and _is_table(features, what) else None
+    known = {feature.column for feature in encoder.features} if encoder is not None else {*(seen.names or ())}
+    frame = as_frame(features, what)
+    if frame is None and encoder is None:
         return features
-    choices = [(name, owner) for name, owner in _owners(frame, side, what) if known is None or name not in known]
-    column, owner = choices[0] if choices else (INDEX, None)
-    return replace(_numbers(frame, column, what), ids=owner)
+    if frame is None:
+        columns = _id_columns([name for name in features if name not in known], (side,))
+        owners = [(name, Ids(features[name])) for name in columns]
+    else:
+        owners = [(name, ids) for name, ids in _owners(frame, side, what) if name not in known]
+    column, ids = owners[0] if owners else (INDEX, None)
+    if encoder is not None:
+        return NamedColumns(encoder.transform(features), encoder.names, ids)
+    assert frame is not None
+    return replace(_numbers(frame, column, what), ids=ids)
+
+
+def _is_table(features: Any, what: str) -> bool:
+    """Whether features are a table to encode, not a matrix that has been encoded."""
+    return (isinstance(features, Mapping) and not sp.issparse(features)) or as_frame(features, what) is not None
 
 
 def _matched(features: NamedColumns, ids: Ids, what: str) -> NamedColumns:
@@ -145,7 +183,7 @@ def _matched(features: NamedColumns, ids: Ids, what: str) -> NamedColumns:
     if features.names is None:
         return NamedColumns(features.matrix[places], None)
     names = tuple(sorted(features.names))
-    return NamedColumns(features.in_order(names, what)[places], names)
+    return NamedColumns(features.in_order(names, what)[places], names, encoder=features.encoder)
 
 
 def _owners(frame: nw.DataFrame[Any], side: int, what: str) -> Iterator[tuple[str, Ids]]:

@@ -3,8 +3,9 @@
     value ⟷ (a tree of JSON, {name: array})
 
 None, booleans, numbers, strings and lists are JSON already. Everything else is a dict with one tag: an array, a sparse
-matrix or ids by name, a tuple, a dict, names, a built-in loss, a status, a dtype, or an object of a registered class
-with its fields. Nothing else is written, and reading builds nothing but these: no code can come out of a file.
+matrix or ids by name, a tuple, a dict, names, an encoder of tables, a built-in loss, a status, a dtype, or an object
+of a registered class with its fields. Nothing else is written, and reading builds nothing but these: no code can come
+out of a file.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import NystromFeatures
+from everypair.features.table import TableFeatures
 from everypair.problem.losses import LOSSES, Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
@@ -79,6 +81,10 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         for field in ("indptr", "indices", "data"):
             arrays[f"{name}.{field}"] = getattr(matrix, field)
         return {"csr": name, "shape": list(matrix.shape)}
+    if isinstance(value, TableFeatures):
+        values, own = value.to_parts()
+        arrays |= {f"{name}.{field}": array for field, array in own.items()}
+        return {"table": values, "arrays": name}
     if isinstance(value, Ids):
         arrays |= {f"{name}.{field}": array for field, array in value.to_arrays().items()}
         return {"ids": name}
@@ -125,6 +131,10 @@ def decode(tree: Any, arrays: Arrays) -> Any:
             return np.array(names, object)
         case {"csr": str(name), "shape": [int(rows), int(columns)]}:
             return _matrix(name, (rows, columns), arrays)
+        case {"table": {"features": list()} as values, "arrays": str(name)}:
+            prefix = f"{name}."
+            own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+            return TableFeatures.from_parts(values, own)
         case {"ids": str(name)}:
             own = {field: arrays[f"{name}.{field}"] for field in ID_FIELDS if f"{name}.{field}" in arrays}
             return Ids.from_arrays(own)

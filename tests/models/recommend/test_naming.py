@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from everypair import Blend, EnsembleMF, ItemItem, OneClassMF, Popularity, SubsampledMF
 from everypair.data import Events, Ids, read_events, split_leave_last, split_per_row, split_rows
 from everypair.evaluate import ranking_metrics
+from everypair.features import table_features
 from everypair.testing import block_matrix
 from everypair.testing.by_id import named_blocks
 from everypair.testing.journey import from_json_and_arrays
@@ -290,3 +291,42 @@ def test_a_failed_fit_keeps_the_model():
         mine.recommend(to=USERS)
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
         mine.score_pairs(USERS)
+
+
+FILMS = pd.DataFrame({"item": ITEMS, "year": 1990 + np.arange(21) % 7, "genre": ["war", "love", "sea"] * 7})
+
+
+@pytest.mark.parametrize("make", [model, ItemItem, lambda: Blend([model(), ItemItem()], random_state=0)])
+def test_tables_of_features_are_encoded_as_in_training(make):
+    kinds = {"year": "number", "genre": "category"}
+    films = table_features(FILMS.sample(frac=1, random_state=0), EVENTS.item_ids, kinds=kinds)
+    mine = from_json_and_arrays(make().fit(EVENTS, right_features=films))
+    swapped = table_features(FILMS[["genre", "year", "item"]], EVENTS.item_ids, kinds=dict(reversed(kinds.items())))
+    assert np.array_equal(make().fit(EVENTS, right_features=swapped).score_users(), mine.score_users())
+    reordered = table_features(FILMS, Ids(ITEMS[::-1]), kinds=kinds)
+    assert np.array_equal(make().fit(EVENTS, right_features=reordered).score_users(), mine.score_users())
+    new = {"title": ["x", "y"], "genre": ["sea", "war"], "year": [1993, 1996], "film": ["neu", "alt"]}
+    assert mine.add_items(features=new).tolist() == ["neu", "alt"]
+    expected = mine.score_users()
+    for again in (pd.DataFrame(new).set_index("film")[["year", "genre"]], pl.DataFrame(new)):
+        other = make().fit(EVENTS, right_features=films)
+        assert other.add_items(features=again).tolist() == ["neu", "alt"]
+        assert np.array_equal(other.score_users(), expected)
+    with pytest.raises(ValueError, match="no column 'genre'"):
+        mine.add_items(features={"film": ["x"], "year": [1990]})
+    with pytest.raises(ValueError, match=r"right_features must have one row for every id.*21 ids have no row"):
+        make().fit(
+            EVENTS, right_features=table_features({"item": ["a"], "year": [1]}, Ids(["a"]), kinds={"year": "number"})
+        )
+
+
+def test_a_table_of_features_beside_a_matrix():
+    films = table_features(FILMS, EVENTS.item_ids, kinds={"year": "number", "genre": "category"})
+    mine = model().fit(EVENTS.matrix, right_features=films)
+    assert np.array_equal(mine.score_users(), model().fit(EVENTS.matrix, right_features=films.matrix).score_users())
+    new = pd.DataFrame({"genre": ["sea"], "year": [1993]})
+    encoded = films.encoder.transform(new)
+    assert np.array_equal(mine.fold_in_items(features=new), mine.fold_in_items(features=encoded))
+    grouped = model().fit(EVENTS, right_features={"film": films, "price": ABOUT_ITEMS[["price"]]})
+    one = {"film": new.assign(item="neu"), "price": pd.DataFrame({"price": [0.5]}, index=["neu"])}
+    assert grouped.add_items(features=one).tolist() == ["neu"]

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from everypair.check import as_frame, is_number
 from everypair.data.ids import Ids, id_array
 from everypair.data.matching import Known, alike, as_events, find_alike, held_out_matrix, match_events
-from everypair.features.named_columns import aligned_rows, described_rows, ids_of
+from everypair.features.named_columns import Seen, aligned_rows, described_rows, ids_of
 from everypair.models.recommend.answers import DEFAULT, form_of, named, ranked_table
 from everypair.models.recommend.recommender import in_positions, known_ids
 from everypair.problem.layout import LEFT
@@ -79,8 +79,9 @@ class Question:
         features = given.get("features")
         if features is not None:
             reader = self.model._feature_map(self.side)
-            names = {} if reader is None else reader.columns
-            features = described_rows(features, lambda group: names.get(group or ""), self.side, "features")
+            features = described_rows(
+                features, reader.seen if reader is not None else lambda group: Seen(), self.side, "features"
+            )
         if name is not None:
             ids, given[name] = self._rows(given[name], name, ids)
         if features is not None:

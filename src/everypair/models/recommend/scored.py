@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.features.feature_map import checked_matrix
-from everypair.features.named_columns import named_columns
+from everypair.features.named_columns import Seen, named_columns
 from everypair.models.recommend.base import checked_positions
 from everypair.models.recommend.naming import asks
 from everypair.models.recommend.recommender import Recommender
@@ -101,5 +101,5 @@ class ScoredModel(Recommender):
 def count_described(features: Any) -> int:
     """Number of entities that features, a matrix or a dict of named matrices, describe."""
     part = next(iter(features.values()), None) if isinstance(features, Mapping) else features
-    frame = named_columns(part, "features", known=())
+    frame = named_columns(part, "features", Seen())
     return int(checked_matrix(part if frame is None else frame.matrix, "features").shape[0])
