@@ -52,12 +52,21 @@ class FactorModel(Recommender):
     ) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` best items of each user and their scores, both of shape (users, n).
 
-        ``users``: positions in the training matrix (all of them by default), or describe users who were not there by
-        ``interactions`` (their rows), by ``features`` (of a model that was fitted with such), or by both; ``targets``
-        are those of the interactions, of a model that was fitted with such.
-        ``exclude_seen`` hides what a user already has, likes and dislikes. ``allow`` and
-        ``block`` are arrays of items for everybody, or sparse masks with a row per user. Equal scores rank by
-        ascending item; where fewer than ``n`` items remain the rest is −1 with score −inf.
+        ``users``: all of them by default, or describe users who were not there by ``interactions``, by ``features`` (of
+        a model that was fitted with such), or by both; ``targets`` are those of the interactions, of a model that was
+        fitted with such. ``exclude_seen`` hides what a user already has, likes and dislikes. ``allow`` and ``block``
+        are lists of items for everybody, or sparse masks with a row per user. Equal scores rank by ascending item.
+
+        A model fitted on events is asked by id and answers in ids, ``None`` with score −inf where fewer than ``n``
+        items remain. Interactions are then lists of items, ``[["blue", "rain"]]`` or with weights ``[{"blue": 2.0}]``,
+        a table of events, whose users come in ascending order, or a matrix in the order of ``item_ids_``. A model
+        fitted on a matrix works in positions: interactions are rows (c × n), and −1 stands for none.
+
+        >>> from everypair import OneClassMF
+        >>> events = {"user": ["ann", "ann", "bob", "bob", "cem"], "item": ["blue", "rain", "blue", "iron", "dust"]}
+        >>> model = OneClassMF(rank=2, random_state=0).fit(events)
+        >>> model.recommend(["ann"], n=1)[0].tolist(), model.recommend(interactions=[["iron"]], n=1)[0].tolist()
+        ([['iron']], [['blue']])
         """
         left, seen = self._left_rows(users, interactions, features, targets)
         return top_k(
@@ -80,7 +89,7 @@ class FactorModel(Recommender):
 
     @asks()
     def score_pairs(self, users: ArrayLike, items: ArrayLike) -> Array:
-        """Scores of the pairs (users[t], items[t])."""
+        """Scores of the pairs (users[t], items[t]), by id or position."""
         check_is_fitted(self)
         rows = checked_positions(users, len(self.left_factors_), "user")
         columns = checked_positions(items, len(self.right_factors_), "item")

@@ -122,10 +122,10 @@ class Blend(ScoredModel):
     def fit(
         self, interactions: Any, left_features: Any = None, right_features: Any = None, *, times: Any = None
     ) -> Self:
-        """Fit every model on a matrix of interactions (users × items), features to those that read them.
+        """Fit every model on interactions, events or a matrix as :meth:`OneClassMF.fit` takes.
 
-        ``times`` has a time for every stored pair (a sparse matrix, or an array in row-major order) and is used to hold
-        out late entries with ``weights="auto"`` alone.
+        Features go to those that read them. ``times`` (which events have) has a time for every stored pair (a sparse
+        matrix, or an array in row-major order) and is used to hold out late entries with ``weights="auto"`` alone.
         """
         threads = resolve_threads(self.n_threads)
         random = check.generator(self.random_state)
@@ -235,13 +235,13 @@ class Blend(ScoredModel):
 
     @grows(LEFT)
     def add_users(self, *, interactions: Any = None, features: Any = None, ids: Any = None) -> NDArray[Any]:
-        """Append users by rows of ``interactions`` (c × n), ``features`` or both, and return their positions."""
+        """Append users by ``interactions``, ``features`` or both, as :meth:`OneClassMF.add_users`."""
         check_is_fitted(self)
         return self._grow("add_users", 0, self.state_.reads_left, interactions, features)
 
     @grows(RIGHT)
     def add_items(self, *, interactions: Any = None, features: Any = None, ids: Any = None) -> NDArray[Any]:
-        """Append items by columns of ``interactions`` (m × c), ``features`` or both, and return their positions.
+        """Append items by ``interactions``, ``features`` or both, as :meth:`OneClassMF.add_items`.
 
         A model that does not read features takes an item that is described by them alone as one without events.
         """

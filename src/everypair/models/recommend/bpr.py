@@ -108,7 +108,7 @@ class BPR(FactorModel):
 
     @fits
     def fit(self, interactions: Any, *, validation: Any = None, callbacks: Iterable[Callback] = ()) -> Self:
-        """Learn both sides' factors; ``validation`` and ``callbacks`` are those of :meth:`OneClassMF.fit`."""
+        """Learn both sides' factors; the arguments are those of :meth:`OneClassMF.fit`."""
         rules = StopRules.checked(self.max_iter, 0.0, self.patience, self.time_limit)
         rank = check.integer("rank", self.rank)
         rate = _checked_number("learning_rate", self.learning_rate, above=True)

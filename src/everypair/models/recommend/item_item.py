@@ -116,7 +116,7 @@ class ItemItem(ScoredModel):
 
     @fits
     def fit(self, interactions: Any, right_features: Any = None, *, user_weights: ArrayLike | None = None) -> Self:
-        """Learn B from a matrix of interactions (users × items).
+        """Learn B from interactions, events or a matrix (users × items) as :meth:`OneClassMF.fit` takes.
 
         A positive stored value is the weight of a like, a negative value −w a dislike of weight w. ``right_features``,
         a row per item, sparse or dense or a dict of named groups, say which items stand for one without events: it is
@@ -216,7 +216,7 @@ class ItemItem(ScoredModel):
 
     @grows(LEFT)
     def add_users(self, *, interactions: Any, ids: Any = None) -> NDArray[Any]:
-        """Append users by their rows of interactions (c × n) and return their positions; B does not change."""
+        """Append users by their interactions, as :meth:`OneClassMF.add_users`; B does not change."""
         check_is_fitted(self)
         before, width = self.interactions_.shape
         rows = checked_rows(interactions, width, self.interactions_.dtype)
@@ -228,10 +228,11 @@ class ItemItem(ScoredModel):
 
     @grows(RIGHT)
     def add_items(self, *, interactions: Any = None, features: Any = None, ids: Any = None) -> NDArray[Any]:
-        """Append items by their columns of interactions (m × c), by ``features`` (c × d), and return their positions.
+        """Append items by their interactions, by ``features``, or both; returns ids or positions.
 
-        An item with events is regressed on the items that were there, as in training; one without events is known by
-        features. Coefficients of other items do not change, so a new item is recommended but recommends nothing yet.
+        The arguments are those of :meth:`OneClassMF.add_items`. An item with events is regressed on the items that were
+        there, as in training; one without events is known by features. Coefficients of other items do not change, so a
+        new item is recommended but recommends nothing yet.
         """
         check_is_fitted(self)
         state, (n_users, n_items) = self.state_, self.interactions_.shape

@@ -29,7 +29,7 @@ class Popularity(FactorModel):
 
     @fits
     def fit(self, interactions: Any) -> Self:
-        """Count the positives of every item."""
+        """Count the positives of every item, in events or a matrix as :meth:`OneClassMF.fit` takes."""
         pairs = Pairs.from_matrix(interactions)
         self.state_ = FactorState(
             left_factors=np.ones((pairs.shape[0], 1), np.float32),

@@ -51,11 +51,11 @@ class ScoredModel(Recommender):
     ) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` best items of each user and their scores, both of shape (users, n).
 
-        ``users``: positions in the training matrix (all of them by default), or describe users who were not there by
-        ``interactions`` (their rows), by ``features`` (of a model that can read them), or by both. ``exclude_seen``
-        hides what a user already has, likes and dislikes. ``allow`` and ``block`` are arrays of items for everybody, or
-        sparse masks with a row per user. Equal scores rank by ascending item; where fewer than ``n`` items remain the
-        rest is −1 with score −inf.
+        ``users``: all of them by default, or describe users who were not there by ``interactions``, by ``features`` (of
+        a model that can read them), or by both. ``exclude_seen`` hides what a user already has, likes and dislikes.
+        ``allow`` and ``block`` are lists of items for everybody, or sparse masks with a row per user. Equal scores rank
+        by ascending item; where fewer than ``n`` items remain the rest is none with score −inf. Questions and answers
+        are in ids or in positions, as for :meth:`OneClassMF.recommend`.
         """
         scores, seen = self._asked(users, interactions, features)
         return scores.top_k(
@@ -70,7 +70,7 @@ class ScoredModel(Recommender):
 
     @asks()
     def score_pairs(self, users: ArrayLike, items: ArrayLike) -> Array:
-        """Scores of the pairs (users[t], items[t])."""
+        """Scores of the pairs (users[t], items[t]), by id or position."""
         check_is_fitted(self)
         n_users, n_items = self.interactions_.shape
         rows = checked_positions(users, n_users, "user")
