@@ -224,9 +224,10 @@ def test_number_of_threads():
     with pytest.raises(ValueError, match="n_threads=2147483648 is more than any machine has cores"):
         resolve_threads(2**31)
     assert 1 <= resolve_threads(None) <= os.cpu_count()
+    assert resolve_threads(-1) == resolve_threads(np.int64(-1)) == resolve_threads(None)
 
 
-@pytest.mark.parametrize("bad", [0, -1, 1.5, 2.0, True, "2", "all", [2], np.nan], ids=repr)
+@pytest.mark.parametrize("bad", [0, -2, 1.5, 2.0, True, "2", "all", [2], np.nan], ids=repr)
 def test_bad_numbers_of_threads_are_refused(bad):
-    with pytest.raises(ValueError, match="n_threads must be a positive integer or None"):
+    with pytest.raises(ValueError, match="n_threads must be a positive integer, or None or -1"):
         resolve_threads(bad)

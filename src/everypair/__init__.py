@@ -1,19 +1,23 @@
 """EveryPair learns from every pair: the few that were observed and all the rest."""
 
-from everypair.models import (
-    BPR,
-    MLRM,
-    Blend,
-    Checkpoint,
-    EnsembleMF,
-    Explanation,
-    ItemItem,
-    MultiLabelMF,
-    OneClassMF,
-    Popularity,
-    SubsampledMF,
-    load,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from everypair.models import (
+        BPR,
+        MLRM,
+        Blend,
+        Checkpoint,
+        EnsembleMF,
+        Explanation,
+        ItemItem,
+        MultiLabelMF,
+        OneClassMF,
+        Popularity,
+        SubsampledMF,
+        load,
+    )
 
 __version__ = "0.1.0"
 __all__ = [
@@ -31,3 +35,17 @@ __all__ = [
     "__version__",
     "load",
 ]
+_ROOMS = ("data", "evaluate", "features", "metrics", "models", "testing")
+
+if not TYPE_CHECKING:  # what is imported above is all that a type checker should see
+
+    def __getattr__(name: str) -> Any:
+        """Import models, and the rooms they come from, when they are first asked for."""
+        if name in __all__:
+            return getattr(import_module("everypair.models"), name)
+        if name in _ROOMS:
+            return import_module(f"everypair.{name}")
+        raise AttributeError(f"module 'everypair' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_ROOMS})

@@ -77,15 +77,27 @@ def dense_array(matrix: Any, name: str) -> Any:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def refuse_events(matrix: Any, name: str) -> None:
-    """Refuse a data frame of events, one per row, where a matrix is wanted."""
-    if isinstance(matrix, np.ndarray | list | tuple) or sp.issparse(matrix):
-        return
+def as_frame(source: Any, name: str) -> nw.DataFrame[Any] | None:
+    """Return a data frame of any library as narwhals sees it; None where ``source`` is none.
+
+    >>> as_frame(np.eye(2), "X") is None
+    True
+    """
+    if isinstance(source, np.ndarray | list | tuple) or sp.issparse(source):
+        return None
     try:
-        frame = nw.from_native(matrix, eager_only=True, pass_through=True)
+        frame = nw.from_native(source, eager_only=True, pass_through=True)
     except DuplicateError:
         raise ValueError(f"{name} is a frame with columns of the same name: give them different names.") from None
-    if isinstance(frame, nw.DataFrame) and looks_like_events(frame.columns):
+    if not isinstance(frame, nw.DataFrame) and hasattr(source, "collect"):
+        raise TypeError(f"{name} is a lazy frame: collect() it first.")
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def refuse_events(matrix: Any, name: str) -> None:
+    """Refuse a data frame of events, one per row, where a matrix is wanted."""
+    frame = as_frame(matrix, name)
+    if frame is not None and looks_like_events(frame.columns):
         shown = ", ".join(map(repr, frame.columns[:4]))
         raise ValueError(
             f"{name} is a table of events (its columns are {shown}), not a matrix of rows × columns: "
@@ -98,11 +110,14 @@ def as_csr(matrix: Any, dtype: Any, name: str) -> tuple[Any, int]:
     refuse_events(matrix, name)
     array: Any = matrix if sp.issparse(matrix) else dense_array(matrix, name)
     if array.dtype.kind not in "buif":
-        if sp.issparse(matrix):
-            raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}.")
+        if array.dtype.kind == "c":
+            raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}: take its .real or its absolute.")
+        what = type(matrix).__name__
+        if isinstance(matrix, np.ndarray):
+            what = f"an array of {'objects: convert it with astype(float)' if array.dtype == object else array.dtype}"
         raise TypeError(
-            f"{name} must be a sparse matrix or a numeric 2-D array, got {type(matrix).__name__}; "
-            "a table of events becomes a matrix by everypair.data.read_events."
+            f"{name} must be a sparse matrix or a numeric 2-D array, got {what}; of a list of events give what "
+            "everypair.data.read_events makes of it."
         )
     if array.ndim != 2:
         raise ValueError(f"{name} must be two-dimensional (left entities × right entities), got {array.ndim}-D.")
@@ -130,8 +145,8 @@ def as_csr(matrix: Any, dtype: Any, name: str) -> tuple[Any, int]:
 
 def _checked_indices(matrix: Any, name: str) -> Any:
     """Return a compressed matrix whose positions all lie inside it: kernels do not look again."""
-    shell = type(matrix)(matrix)  # shares the arrays; what the check tidies up stays in the shell
     try:
+        shell = type(matrix)(matrix)  # shares the arrays; what the check tidies up stays in the shell
         shell.check_format(full_check=True)
     except ValueError as failure:
         raise ValueError(f"{name} is not a valid {matrix.format.upper()} matrix: {failure}.") from failure

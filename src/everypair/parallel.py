@@ -31,7 +31,7 @@ MOST_THREADS = 1024
 
 
 def resolve_threads(n_threads: int | None) -> int:
-    """Return the number of threads to use: ``None`` means every core this process may run on.
+    """Return the number of threads to use: ``None`` or −1 means every core this process may run on.
 
     ``OMP_NUM_THREADS`` limits that number, as it does that of other libraries. joblib sets it in its worker processes
     to their share of the cores, so ``GridSearchCV(n_jobs=2)`` does not start more threads than there are cores.
@@ -39,12 +39,12 @@ def resolve_threads(n_threads: int | None) -> int:
     >>> resolve_threads(3)
     3
     """
-    if n_threads is None:
+    if n_threads is None or (isinstance(n_threads, int | np.integer) and n_threads == -1):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
         return min(cores, int(limit)) if limit.isdecimal() and int(limit) else cores
     if isinstance(n_threads, bool) or not isinstance(n_threads, int | np.integer) or n_threads < 1:
-        raise ValueError(f"n_threads must be a positive integer or None for all cores, got {n_threads!r}.")
+        raise ValueError(f"n_threads must be a positive integer, or None or -1 for all cores, got {n_threads!r}.")
     if n_threads > MOST_THREADS:
         raise ValueError(f"n_threads={n_threads} is more than any machine has cores: give at most {MOST_THREADS}.")
     return int(n_threads)

@@ -107,19 +107,19 @@ class Ids:
         """Whether the ids are strings; no ids at all count as integers."""
         return bool(self.values.dtype == object)
 
-    def index(self, ids: Any) -> NDArray[np.int64]:
-        """Return the positions of ``ids``; unknown ones are refused.
+    def index(self, ids: Any, kind: str = "id") -> NDArray[np.int64]:
+        """Return the positions of ``ids``; unknown ones are refused, as ids or as what ``kind`` calls them.
 
         >>> Ids([10, 20]).index([20, 10, 20])
         array([1, 0, 1])
         """
-        wanted = id_array(ids, "ids")
-        positions = self._positions(wanted)
+        wanted = id_array(ids, f"{kind}s")
+        positions = self._positions(wanted, kind)
         if (positions < 0).any():
             unknown = list(dict.fromkeys(wanted[positions < 0].tolist()))
             listed = ", ".join(_shortened(one) for one in unknown[:3])
             raise ValueError(
-                f"{len(unknown)} unknown id{'s' if len(unknown) > 1 else ''}: {listed}"
+                f"{len(unknown)} unknown {kind}{'s' if len(unknown) > 1 else ''}: {listed}"
                 f"{', …' if len(unknown) > 3 else ''}. Leave them out (test with `in`), or fold them in as "
                 f"new rows.{self._did_you_mean(unknown[:3])}"
             )
@@ -213,11 +213,11 @@ class Ids:
             raise ValueError(f"the stored ids are damaged: {failure}.") from None
         return cls(listed)
 
-    def _positions(self, wanted: NDArray[Any]) -> NDArray[np.int64]:
+    def _positions(self, wanted: NDArray[Any], kind: str = "id") -> NDArray[np.int64]:
         """Return the position of every wanted id, −1 for unknown ones, after checking that they are of one kind."""
         if len(wanted) and len(self) and wanted.dtype != self.values.dtype:
             raise TypeError(
-                f"These ids are {_KINDS[wanted.dtype.kind]}, but the known ones are "
+                f"These {kind}s are {_KINDS[wanted.dtype.kind]}, but the known ones are "
                 f"{_KINDS[self.values.dtype.kind]}: convert them first."
             )
         return self._find(wanted)

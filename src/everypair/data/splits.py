@@ -1,5 +1,7 @@
 """Held-out data: (train, test) of the same shape, no entry in both, values kept, reproducible from a seed.
 
+What is split is a matrix or a table of events; the parts of events are events with the same ids, and their times.
+
 Entries are taken in row-major order with ascending columns, duplicates summed first. Dislikes (negative
 values) are entries like any other: they are held out with the same chance and keep their sign, and the
 metrics count only the positives among them.
@@ -7,6 +9,7 @@ metrics count only the positives among them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +17,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.check import as_csr, integer
+from everypair.data.events import Events
+from everypair.data.ids import Ids
+from everypair.data.matching import as_events
 from everypair.data.pairs import kept_pointers
 
 
@@ -38,10 +44,10 @@ def split_entries(interactions: Any, test_share: float = 0.1, random_state: Any 
     >>> train.nnz + test.nnz, bool((train + test == 1).toarray().all())
     (200, True)
     """
-    matrix = _canonical(interactions)
+    events, matrix = _canonical(interactions)
     _check_share(test_share, "test_share")
     held_out = np.random.default_rng(random_state).random(matrix.nnz) < test_share
-    return _take(matrix, ~held_out), _take(matrix, held_out)
+    return _part(events, matrix, ~held_out), _part(events, matrix, held_out)
 
 
 def split_per_row(
@@ -60,7 +66,7 @@ def split_per_row(
     >>> np.diff(train.indptr).tolist(), np.diff(test.indptr).tolist()
     ([3, 3, 3], [2, 2, 2])
     """
-    matrix = _canonical(interactions)
+    events, matrix = _canonical(interactions)
     integer("min_train", min_train, 0)
     counts = np.diff(matrix.indptr)
     if (test_share is None) == (test_count is None):
@@ -73,30 +79,31 @@ def split_per_row(
         wanted = np.full_like(counts, test_count)
     wanted = np.minimum(wanted, np.maximum(counts - min_train, 0))
     held_out = _random_entries(matrix, wanted, np.random.default_rng(random_state))
-    return _take(matrix, ~held_out), _take(matrix, held_out)
+    return _part(events, matrix, ~held_out), _part(events, matrix, held_out)
 
 
-def split_leave_last(interactions: Any, times: Any, count: int = 1) -> tuple[Any, Any]:
+def split_leave_last(interactions: Any, times: Any = None, count: int = 1) -> tuple[Any, Any]:
     """Hold out the latest ``count`` entries of every row; rows with no more than ``count`` stay in train.
 
     ``times`` is a sparse matrix that stores a time for exactly the same pairs, or an array (numbers or
-    datetime64) in row-major order with ascending columns. Of equal times the greater column is the later.
+    datetime64) in row-major order with ascending columns; events have their own. Of equal times the greater column is
+    the later.
 
     >>> train, test = split_leave_last(np.array([[1, 2, 3], [0, 4, 0]]), times=[30, 10, 20, 5])
     >>> test.toarray().tolist()
     [[1, 0, 0], [0, 0, 0]]
     """
-    matrix = _canonical(interactions)
+    events, matrix = _canonical(interactions)
     integer("count", count, 1)
-    order = np.lexsort((matrix.indices, _aligned_times(times, matrix), _entry_rows(matrix)))
+    order = np.lexsort((matrix.indices, _aligned_times(_times_of(events, times), matrix), _entry_rows(matrix)))
     counts = np.diff(matrix.indptr)
     wanted = np.where(counts > count, count, 0)
     held_out = np.zeros(matrix.nnz, dtype=bool)
     held_out[order] = _places_from_end(matrix) < np.repeat(wanted, counts)
-    return _take(matrix, ~held_out), _take(matrix, held_out)
+    return _part(events, matrix, ~held_out), _part(events, matrix, held_out)
 
 
-def split_time(interactions: Any, times: Any, test_share: float = 0.1) -> tuple[Any, Any]:
+def split_time(interactions: Any, times: Any = None, test_share: float = 0.1) -> tuple[Any, Any]:
     """Hold out the latest ``test_share`` of all entries: one moment divides train from test for every row.
 
     ``times`` is as in :func:`split_leave_last`. Entries at the dividing moment stay in train.
@@ -105,12 +112,12 @@ def split_time(interactions: Any, times: Any, test_share: float = 0.1) -> tuple[
     >>> test.toarray().tolist()
     [[1, 0, 0], [0, 0, 0]]
     """
-    matrix = _canonical(interactions)
+    events, matrix = _canonical(interactions)
     _check_share(test_share, "test_share")
-    values = _aligned_times(times, matrix)
+    values = _aligned_times(_times_of(events, times), matrix)
     kept = max(1, int(_rounded((1 - test_share) * matrix.nnz)))
     held_out = values > np.partition(values, kept - 1)[kept - 1]
-    return _take(matrix, ~held_out), _take(matrix, held_out)
+    return _part(events, matrix, ~held_out), _part(events, matrix, held_out)
 
 
 def split_rows(
@@ -125,7 +132,7 @@ def split_rows(
     >>> split.train.shape, split.fold_in.nnz, split.test.nnz
     ((7, 5), 12, 3)
     """
-    matrix = _canonical(interactions)
+    events, matrix = _canonical(interactions)
     _check_share(test_share, "test_share")
     _check_share(hidden_share, "hidden_share")
     rng = np.random.default_rng(random_state)
@@ -142,12 +149,43 @@ def split_rows(
     counts = np.diff(held_out.indptr)
     wanted = np.clip(_rounded(hidden_share * counts), 1, counts - 1)
     hidden = _random_entries(held_out, wanted, rng)
-    return RowSplit(matrix[train_rows], _take(held_out, ~hidden), _take(held_out, hidden), train_rows, test_rows)
+    if events is None:
+        train, tested = matrix[train_rows], None
+    else:
+        train, tested = _rows_of(events, train_rows), _rows_of(events, test_rows)
+    return RowSplit(train, _part(tested, held_out, ~hidden), _part(tested, held_out, hidden), train_rows, test_rows)
 
 
-def _canonical(interactions: Any) -> Any:
-    dtype = interactions.dtype if sp.issparse(interactions) else np.asarray(interactions).dtype
-    return as_csr(interactions, dtype, "interactions")[0]
+def _canonical(interactions: Any) -> tuple[Events | None, Any]:
+    """The events, if they have ids, and their matrix."""
+    events = as_events(interactions, "interactions")
+    matrix = interactions if events is None else events.matrix
+    dtype = matrix.dtype if sp.issparse(matrix) else np.asarray(matrix).dtype
+    return events, as_csr(matrix, dtype, "interactions")[0]
+
+
+def _part(events: Events | None, matrix: Any, chosen: NDArray[np.bool_]) -> Any:
+    """Return the chosen entries, as events with the ids of all where there are ids."""
+    part = _take(matrix, chosen)
+    if events is None:
+        return part
+    return replace(events, matrix=part, times=None if events.times is None else _take(events.times, chosen))
+
+
+def _rows_of(events: Events, rows: NDArray[np.int64]) -> Events:
+    return replace(
+        events,
+        matrix=events.matrix[rows],
+        user_ids=Ids(events.user_ids.values[rows]),
+        times=None if events.times is None else events.times[rows],
+    )
+
+
+def _times_of(events: Events | None, times: Any) -> Any:
+    own = times if times is not None or events is None else events.times
+    if own is None:
+        raise ValueError("a split by time needs times: give them, or events that were read with a time.")
+    return own
 
 
 def _take(matrix: Any, chosen: NDArray[np.bool_]) -> Any:

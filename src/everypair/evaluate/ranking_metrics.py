@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.evaluate.by_id import without_ids
 from everypair.metrics.patterns import Matrix, positive_pattern, stored_pattern, to_csr
 from everypair.metrics.ranking import check_truth
 from everypair.metrics.stream import KS, MEMORY_MB, measure
@@ -48,7 +49,8 @@ def ranking_metrics(
         Any object with ``score_users(users=…, interactions=…)``, see `ScoresUsers`.
     train
         users × items, sparse or dense: what the model was fitted on. Its pairs, dislikes included, are not
-        ranked. ``None`` is for ``fold_in`` only.
+        ranked. ``None`` is for ``fold_in`` only. This, ``test`` and ``fold_in`` may be events too, which are matched
+        by id; pairs of users or items that the model does not know are left out, with a warning that counts them.
     test
         Matrix of the same shape: values above 0 are the held-out positives; dislikes are dropped, they count
         as unobserved. A positive of ``test`` must not be in ``train``.
@@ -83,6 +85,7 @@ def ranking_metrics(
     >>> ranking_metrics(Popularity(), train, test, ks=[1])["precision@1"]
     0.5
     """
+    model, train, test, fold_in = without_ids(model, train, test, fold_in)
     if fold_in is None:
         if train is None:
             raise ValueError("train is needed to leave seen pairs out of the ranking; None is for fold_in only.")

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from sklearn import config_context
-from sklearn.neighbors import NearestNeighbors
 
 from everypair.check import dense_array, integer
 
@@ -40,6 +39,8 @@ def knn_graph(features: Any, k: int = 10, metric: Literal["cosine", "euclidean"]
     neighbours = min(int(k), len(known) - 1)
     if neighbours < 1:
         return sp.csr_array((size, size), dtype=matrix.dtype)
+    from sklearn.neighbors import NearestNeighbors  # slow to import, and seldom needed
+
     search = NearestNeighbors(n_neighbors=neighbours, metric=metric, algorithm="brute").fit(matrix[known])
     with config_context(working_memory=_BLOCK_MB):
         distances, nearest = search.kneighbors()  # without an argument a row is not its own neighbour

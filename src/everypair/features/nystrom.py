@@ -16,7 +16,6 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.cluster import MiniBatchKMeans
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
@@ -204,6 +203,8 @@ def _landmarks(X: Any, count: int, seed: int) -> NDArray[Any]:
         return rows.toarray() if sp.issparse(rows) else rows
     # Random first centres: with k-means++ this took 1.2 to 4 times as long (D = 500 and 1000 on bibtex and
     # delicious) and ended within 2 % of the same inertia.
+    from sklearn.cluster import MiniBatchKMeans  # slow to import, and seldom needed
+
     search = MiniBatchKMeans(count, init="random", n_init=1, compute_labels=False, random_state=seed)
     return search.fit(X).cluster_centers_
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.preprocessing import normalize as scale_rows
 
 
 def prepare_features(X: Any, normalize: bool, fit_intercept: bool) -> Any:
@@ -21,6 +20,8 @@ def prepare_features(X: Any, normalize: bool, fit_intercept: bool) -> Any:
     dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     features = sp.csr_array(X, dtype=dtype) if sp.issparse(X) else np.asarray(X, dtype)
     if normalize:
+        from sklearn.preprocessing import normalize as scale_rows  # slow to import
+
         features = scale_rows(_near_one(features))
     if fit_intercept:
         ones = np.ones((features.shape[0], 1), dtype)

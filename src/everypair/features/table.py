@@ -107,10 +107,14 @@ class TableFeatures:
 
 @dataclass(frozen=True)
 class FeatureTable:
-    """``matrix`` (csr, float32) has a row per id and a column per name; ``encoder`` does the same to later rows."""
+    """``matrix`` (csr, float32) has a row per id and a column per name; ``encoder`` does the same to later rows.
+
+    A model takes it as features: it matches rows by id, and later tables need no encoding.
+    """
 
     matrix: Any
     encoder: TableFeatures
+    ids: Ids | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -186,7 +190,8 @@ def table_features(
     columns, rows = aligned_columns(table, _read_as(kinds), ids, owners, absent, extra)
     options = (separator, min_count, n_hashed)
     encoder = TableFeatures(tuple(_learnt(name, kind, columns[name], *options) for name, kind in kinds.items()))
-    return FeatureTable(_side_by_side([one.transform(columns[one.column]) for one in encoder.features], rows), encoder)
+    matrix = _side_by_side([one.transform(columns[one.column]) for one in encoder.features], rows)
+    return FeatureTable(matrix, encoder, ids)
 
 
 def _learnt(name: str, kind: str, column: Column, separator: str, min_count: int, n_hashed: int) -> Feature:

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from everypair.metrics.per_row import WHOLE_LIST, average_rows
 from everypair.metrics.ranking import rank_dense
@@ -44,6 +43,8 @@ def entry_metrics(predicted: Any, truth: Any, levels: tuple[float, float] | None
     positive = y > (levels[0] + levels[1]) / 2
     if positive.all() or not positive.any():
         return {"auc": float("nan"), "aupr": float("nan")}
+    from sklearn.metrics import average_precision_score, roc_auc_score  # slow to import, and seldom needed
+
     return {"auc": float(roc_auc_score(positive, s)), "aupr": float(average_precision_score(positive, s))}
 
 

@@ -2,10 +2,10 @@
 
     value ⟷ (a tree of JSON, {name: array})
 
-None, booleans, numbers, strings and lists are JSON already. Everything else is a dict with one tag: an array or a
-sparse matrix by name, a tuple, a dict, names, a built-in loss, a status, a dtype, something left out, or an object of a
-registered class with its fields. Nothing else is written, and reading builds nothing but these: no code can come out of
-a file.
+None, booleans, numbers, strings and lists are JSON already. Everything else is a dict with one tag: an array, a sparse
+matrix or ids by name, a tuple, a dict, names, an encoder of tables, a built-in loss, a status, a dtype, something left
+out, or an object of a registered class with its fields. Nothing else is written, and reading builds nothing but these:
+no code can come out of a file.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.data.ids import Ids
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import NystromFeatures
+from everypair.features.table import TableFeatures
 from everypair.models.serve_only import Dropped
 from everypair.problem.losses import LOSSES, Loss
 from everypair.problem.negatives import Negatives
@@ -43,6 +45,7 @@ class Parts(NamedTuple):
 CLASSES: dict[str, type] = {}
 NAMES: dict[type, str] = {}
 NUMBERS = {np.dtype(code).str for code in np.typecodes["AllInteger"] + "?efd"}
+ID_FIELDS = ("integers", "text", "ends")
 LANDMARK_FIELDS = ("gamma_", "landmarks_", "root_", "n_features_in_")
 
 
@@ -70,6 +73,8 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
     """
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, Status):
+        return {"status": value.name}
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, float):
@@ -81,6 +86,13 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         for field in ("indptr", "indices", "data"):
             arrays[f"{name}.{field}"] = getattr(matrix, field)
         return {"csr": name, "shape": list(matrix.shape)}
+    if isinstance(value, TableFeatures):
+        values, own = value.to_parts()
+        arrays |= {f"{name}.{field}": array for field, array in own.items()}
+        return {"table": values, "arrays": name}
+    if isinstance(value, Ids):
+        arrays |= {f"{name}.{field}": array for field, array in value.to_arrays().items()}
+        return {"ids": name}
     if isinstance(value, list):
         return [encode(entry, f"{name}.{number}", arrays) for number, entry in enumerate(value)]
     if isinstance(value, tuple):
@@ -93,8 +105,6 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         return {"dropped": value.name}
     if isinstance(value, Loss):
         return {"loss": _loss_name(value)}
-    if isinstance(value, Status):
-        return {"status": value.name}
     if isinstance(value, np.dtype):
         return {"dtype": value.str}
     if isinstance(value, NystromFeatures):
@@ -130,6 +140,13 @@ def decode(tree: Any, arrays: Arrays) -> Any:
             return np.array(names, object)
         case {"csr": str(name), "shape": [int(rows), int(columns)]}:
             return _matrix(name, (rows, columns), arrays)
+        case {"table": {"features": list()} as values, "arrays": str(name)}:
+            prefix = f"{name}."
+            own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+            return TableFeatures.from_parts(values, own)
+        case {"ids": str(name)}:
+            own = {field: arrays[f"{name}.{field}"] for field in ID_FIELDS if f"{name}.{field}" in arrays}
+            return Ids.from_arrays(own)
         case {"tuple": list(entries)}:
             return tuple(decode(entries, arrays))
         case {"dict": dict(entries)}:

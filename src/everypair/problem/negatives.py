@@ -28,6 +28,7 @@ from everypair.problem.losses import Loss
 Scheme = str | tuple[Any, Any]
 Value = float | tuple[ArrayLike, ArrayLike]
 SCHEMES = ("constant", "left-count", "right-rarity")
+STEEPEST = 4  # power of an item's count
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,6 @@ class Negatives:
             raise ValueError(
                 "the negative weights are zero everywhere; set negative_weight=0 if that is what you mean."
             )
-        if not np.isfinite(right_norm):
-            raise ValueError(f'β = {scheme[1]!r} of ("popularity", β) is too large: the weights overflow; try 0 to 1.')
         norms = (1 / left_norm, weight / right_norm)
         return cls(left * norms[0], right * norms[1], _checked_value(value, m, n), scheme, norms)
 
@@ -105,8 +104,13 @@ def check_scheme(scheme: Any) -> None:
         if not isinstance(scheme[0], str):
             return
         if scheme[0] == "popularity":
-            if is_number(scheme[1]) and np.isfinite(scheme[1]):
+            if is_number(scheme[1]) and abs(scheme[1]) <= STEEPEST:
                 return
+            if is_number(scheme[1]) and np.isfinite(scheme[1]):
+                raise ValueError(
+                    f'β = {scheme[1]!r} of ("popularity", β) is too large: a few items would have all the weight. '
+                    f"0 to 1 is usual, −{STEEPEST} to {STEEPEST} allowed."
+                )
             raise ValueError(f'("popularity", β) needs a finite number β, got {scheme[1]!r}.')
     raise ValueError(
         f'negative_scheme must be one of {", ".join(map(repr, SCHEMES))}, ("popularity", β) or arrays (p, q); '
@@ -128,8 +132,7 @@ def _right_shape(scheme: Scheme, counts: NDArray[Any], n_left: int) -> NDArray[n
     if scheme == "right-rarity":
         return np.maximum(n_left - counts, 0).astype(np.float64)
     if not isinstance(scheme, str) and scheme[0] == "popularity":
-        with np.errstate(over="ignore"):  # refused with a sentence
-            return np.asarray(np.maximum(counts, 1).astype(np.float64) ** float(scheme[1]))
+        return np.asarray(np.maximum(counts, 1).astype(np.float64) ** float(scheme[1]))
     return np.ones(len(counts))
 
 

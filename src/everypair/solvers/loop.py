@@ -13,11 +13,11 @@ from everypair.check import integer, is_number
 from everypair.solvers.state import State
 
 
-class Status(enum.Enum):
-    """Why training stopped; ``str(status)`` is a sentence.
+class Status(enum.StrEnum):
+    """Why training stopped: a sentence.
 
-    >>> print(Status.CONVERGED)
-    Converged: the objective's relative decrease fell below tol.
+    >>> print(Status.CONVERGED, Status.CONVERGED == str(Status.CONVERGED))
+    Converged: the objective's relative decrease fell below tol. True
     """
 
     CONVERGED = "Converged: the objective's relative decrease fell below tol."
@@ -37,9 +37,6 @@ class Status(enum.Enum):
         "Stopped: the objective is no longer finite and the last finite sweep is kept; rescale extreme weights, raise "
         'reg or use dtype="float64".'
     )
-
-    def __str__(self) -> str:
-        return self.value
 
 
 S = TypeVar("S", bound=State)
@@ -123,6 +120,8 @@ class Outcome(Generic[S]):
 
 def checked_callbacks(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
     """Refuse callbacks that cannot be called."""
+    if not isinstance(callbacks, Iterable):
+        raise TypeError(f"callbacks must be a list of functions, got {callbacks!r:.60}: write callbacks=[f].")
     checked = tuple(callbacks)
     for callback in checked:
         if not callable(callback):

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair.testing.classifier_basis import ClassifierBasis, labelled_rows
+from everypair.testing.journey import from_json_and_arrays
 from everypair.testing.refusal import refused
 
 
@@ -46,6 +47,26 @@ class ClassifierEdges(ClassifierBasis):
             model = self.fitted(kind(X), kind(Y))
             assert np.isfinite(model.predict_scores(kind(np.zeros((2, 6))))).all()
             assert self.share_first(model, *labelled_rows(seed=1)) >= self.quality_floor
+
+    def test_labels_by_name(self) -> None:
+        """Lists of strings give the bits of their matrix, and names where that has positions."""
+        X, Y = labelled_rows()
+        names = np.array(["ämter", "b", "c", "d", "e", "f"], object)
+        lists = [names[row > 0].tolist()[::-1] for row in Y]
+        model = self.fitted(X, lists)
+        assert sorted(names) == model.classes_.tolist()
+        order = np.argsort(names)
+        plain = self.fitted(X, sp.csr_array(Y[:, order]))
+        assert np.array_equal(model.predict_scores(X), plain.predict_scores(X))
+        found, scores = model.predict_topk(X, k=8)
+        places, expected = plain.predict_topk(X, k=8)
+        assert np.array_equal(found[:, :6], model.classes_[places[:, :6]])
+        assert (found[:, 6:] == np.array(None)).all()
+        assert np.array_equal(scores, expected)
+        assert model.score(X, lists) == plain.score(X, Y[:, order])
+        assert from_json_and_arrays(model).classes_.tolist() == sorted(names)
+        with refused(ValueError, match="1 unknown label: 'z'"):
+            model.score(X[:1], [["z"]])
 
     # what is refused
 

@@ -1,6 +1,7 @@
 """Whatever cannot be meant is refused before any work, with a sentence that says what to do."""
 
 import numpy as np
+import polars as pl
 import pytest
 import scipy.sparse as sp
 
@@ -33,6 +34,14 @@ def with_explicit_zero():
     return matrix
 
 
+def with_pointers(place, value):
+    matrix = sp.csr_array(MATRIX)
+    pointers = matrix.indptr.tolist()
+    pointers[place] = np.atleast_1d(value)
+    matrix.indptr = np.array(pointers, np.int32)
+    return matrix
+
+
 BAD_INTERACTIONS = {
     "NaN": (with_value(np.nan), ValueError, "interactions has NaN or infinite values.*drop, fill or rescale them"),
     "infinite": (with_value(np.inf), ValueError, "interactions has NaN or infinite values"),
@@ -52,7 +61,15 @@ BAD_INTERACTIONS = {
     "ids": ([["anna", "bread"]], TypeError, "read_events"),
     "too large for float32": (MATRIX * 1e300, ValueError, "infinite values as float32"),
     "nothing": (None, TypeError, "sparse matrix or a numeric 2-D array, got NoneType"),
-    "complex": (sp.csr_array(MATRIX * 1j), TypeError, "real numbers"),
+    "complex": (sp.csr_array(MATRIX * 1j), TypeError, r"real numbers, got dtype complex128: take its \.real"),
+    "complex array": (MATRIX * 1j, TypeError, "real numbers, got dtype complex128"),
+    "objects": (MATRIX.astype(object), TypeError, r"an array of objects: convert it with astype\(float\)"),
+    "text": (MATRIX.astype(str), TypeError, "got an array of <U"),
+    "a list of events": ([("anna", "bread")], TypeError, "give what everypair.data.read_events makes of it"),
+    "too small for float32": (MATRIX * 1e-50, ValueError, "values that are 0 as float32: rescale them"),
+    "pointers that fall": (with_pointers(slice(3, 4), 10**6), ValueError, "not a valid CSR matrix: indptr"),
+    "too few pointers": (with_pointers(slice(-3, None), []), ValueError, "not a valid CSR matrix: index pointer size"),
+    "lazy frame": (pl.LazyFrame({"user": [1], "item": [2]}), TypeError, r"is a lazy frame: collect\(\) it first"),
 }
 
 
@@ -106,8 +123,8 @@ BAD_PARAMETERS = [
     ({"time_limit": 0}, "time_limit must be a positive number of seconds"),
     ({"time_limit": float("nan")}, "time_limit must be a positive number of seconds"),
     ({"dtype": "int8"}, 'dtype must be "float32" or "float64"'),
-    ({"n_threads": 0}, "n_threads must be a positive integer or None"),
-    ({"n_threads": "many"}, "n_threads must be a positive integer or None"),
+    ({"n_threads": 0}, "n_threads must be a positive integer, or None or -1"),
+    ({"n_threads": "many"}, "n_threads must be a positive integer, or None or -1"),
     ({"loss": ["squared"]}, "loss must be one of"),
     ({"loss": "cubic"}, "loss must be one of 'squared', 'logistic', 'squared_hinge' or a Loss"),
     ({"reg": -0.1}, r"reg must be a finite number ≥ 0 or a \(left, right\) pair"),
@@ -133,7 +150,10 @@ BAD_PARAMETERS = [
     ({"negative_scheme": ("popularity", "much")}, "needs a finite number β"),
     ({"negative_scheme": ("popularity", float("nan"))}, "needs a finite number β"),
     ({"negative_scheme": ("popularity", True)}, "needs a finite number β"),
-    ({"negative_scheme": ("popularity", 400)}, "β = 400 of .* is too large: the weights overflow"),
+    ({"negative_scheme": ("popularity", 400)}, "β = 400 of .* is too large: a few items would have all the weight"),
+    ({"negative_scheme": ("popularity", 9)}, "β = 9 of .* is too large.*0 to 1 is usual, −4 to 4 allowed"),
+    ({"biases": "yes"}, "biases must be True or False, got 'yes'"),
+    ({"n_threads": -2}, "n_threads must be a positive integer, or None or -1 for all cores, got -2"),
     ({"negative_weight": 1e39}, 'the weight of negatives has values too large for float32.* or use dtype="float64"'),
     ({"negative_value": 1e39}, "negative_value has values too large for float32"),
     ({"negative_value": (np.full((44, 1), 1e39), np.ones((21, 1)))}, "negative_value has values too large for float32"),
@@ -176,13 +196,15 @@ def test_parameters_of_the_wrong_type(params, sentence):
 def test_callbacks():
     with pytest.raises(TypeError, match="callbacks"):
         OneClassMF(rank=3).fit(MATRIX, callbacks=["stop"])
+    with pytest.raises(TypeError, match=r"callbacks must be a list of functions.*write callbacks=\[f\]"):
+        OneClassMF(rank=3).fit(MATRIX, callbacks=print)
 
 
 def test_unknown_positions_and_new_rows():
     model = OneClassMF(rank=3, random_state=0).fit(MATRIX)
     with pytest.raises(ValueError, match=r"user 44 is unknown: the model was fitted on 44 users \(0 to 43\); new ones"):
         model.recommend([44])
-    with pytest.raises(TypeError, match=r"translate other ids with Ids\.index"):
+    with pytest.raises(TypeError, match="fitted on a matrix; one that is fitted on events is asked by id"):
         model.recommend(["anna"])
     with pytest.raises(ValueError, match="item 21 is unknown"):
         model.score_pairs(0, 21)

@@ -43,7 +43,8 @@ class InformedMF(OneClassMF):
     """What kind of thing an item is, and which ones stand side by side, follow from their numbers."""
 
     def fit(self, interactions):
-        kinds = np.arange(np.shape(interactions)[-1]) % 5
+        matrix = getattr(interactions, "matrix", interactions)
+        kinds = np.arange(np.shape(matrix)[-1]) % 5
         side_by_side = np.eye(len(kinds), k=1)
         return super().fit(interactions, right_features=kinds[:, None] == np.arange(5), right_graph=side_by_side)
 

@@ -12,6 +12,8 @@ from everypair.testing import RecommenderContract, block_matrix
 class SamplingContract(RecommenderContract):
     """Fold-in draws negatives of its own, and that is all by which it differs from training."""
 
+    luck = 0.1
+
     def test_training_rows_fold_in_to_themselves(self):
         matrix, held_out = block_matrix()
         drawn = SubsampledMF(rank=3, random_state=0).fit(matrix).sampled_.toarray()

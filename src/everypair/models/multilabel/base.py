@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from everypair.check import flag, generator, integer, is_number
+from everypair.check import as_frame, flag, generator, integer, is_number
+from everypair.data.ids import Ids
+from everypair.data.label_names import check_rows_together, named_labels
 from everypair.data.labels import Labels
 from everypair.features.scaling import check_size, prepare_features
 from everypair.kernels.select import select_top
@@ -55,13 +57,14 @@ class LabelModel(Protocol):
 @part
 @dataclass(frozen=True)
 class ClassifierState:
-    """What was learnt, the labels' number and kind, and the threshold."""
+    """What was learnt, the labels' number, kind and names, and the threshold."""
 
     model: Any
     n_labels: int
     threshold: float
     sparse_labels: bool
     label_dtype: np.dtype[Any]
+    label_names: Ids | None = None
 
     def check(self) -> None:
         """Refuse a number of labels that is not that of what was learnt."""
@@ -71,9 +74,9 @@ class ClassifierState:
             raise ValueError(f"n_labels cannot be {self.n_labels}: nothing was learnt about so many labels.")
 
     @property
-    def classes(self) -> NDArray[np.int64]:
-        """The labels' positions 0..L − 1."""
-        return np.arange(self.n_labels)
+    def classes(self) -> NDArray[Any]:
+        """The labels' names or, without any, their positions 0..L − 1."""
+        return np.arange(self.n_labels) if self.label_names is None else self.label_names.values
 
 
 class MultiLabelClassifier(ClassifierMixin, Stateful):
@@ -87,8 +90,9 @@ class MultiLabelClassifier(ClassifierMixin, Stateful):
     ``_natural_threshold()``
         The cut that the loss itself suggests; ½ unless overridden.
 
-    Fitted: ``classes_`` (the labels' positions 0..L − 1, as in ``OneVsRestClassifier``), ``n_labels_``,
-    ``threshold_``, ``n_features_in_`` and, where X is a data frame, ``feature_names_in_``.
+    Fitted: ``classes_`` (the labels' names where Y has some, else their positions 0..L − 1, as in
+    ``OneVsRestClassifier``), ``n_labels_``, ``threshold_``, ``n_features_in_`` and, where X is a data frame,
+    ``feature_names_in_``.
     """
 
     unlabeled: str
@@ -104,6 +108,7 @@ class MultiLabelClassifier(ClassifierMixin, Stateful):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> Any:
         """Learn from features X (n × d) and labels y (n × L of zeros and ones), both sparse or dense.
 
+        Labels have names where y is a data frame with named columns, or lists of strings, ``[["war", "love"], []]``.
         ``sample_weight`` weighs rows; a row of weight 0 is as good as left out. ``mask`` (n × L, true where y is
         known) needs ``unlabeled="missing"``, see ``Labels.from_y``. With ``threshold="auto"`` and at least 50 rows a
         second model is fitted without a tenth of the rows, to find the threshold on them; the model that stays has
@@ -112,11 +117,18 @@ class MultiLabelClassifier(ClassifierMixin, Stateful):
         return self._fit_all(X, y, sample_weight, mask, ())
 
     def _fit_all(self, X: Any, y: Any, sample_weight: Any, mask: Any, callbacks: tuple[Callback, ...]) -> Any:
+        y, names, mask = self._named(X, y, mask)
         rows = self._checked_rows(X, y, sample_weight, mask)
         for_fit, for_threshold = generator(getattr(self, "random_state", None)).spawn(2)
         threshold = float(self.threshold) if is_number(self.threshold) else self._found_threshold(rows, for_threshold)
-        self._keep(self._fit(rows, for_fit, callbacks), y, threshold)
+        self._keep(self._fit(rows, for_fit, callbacks), y, threshold, names)
         return self
+
+    def _named(self, X: Any, y: Any, mask: Any) -> tuple[Any, Ids | None, Any]:
+        """Labels as a matrix, their names, and the mask in the order of the names."""
+        check_rows_together(X, y)
+        y, names = named_labels(y)
+        return y, names, mask if names is None else named_labels(mask, names, "mask")[0]
 
     def _checked_rows(self, X: Any, y: Any, sample_weight: Any, mask: Any) -> LabelledRows:
         """Check parameters and data, leave rows of weight 0 out, prepare features."""
@@ -125,7 +137,7 @@ class MultiLabelClassifier(ClassifierMixin, Stateful):
         self._check_common_parameters()
         if mask is not None and "unlabeled" not in self.get_params():
             raise ValueError(f"{type(self).__name__} cannot learn from missing labels; BinaryRelevance can.")
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X = self._validated(X, reset=True)
         labels = Labels.from_y(y, self.unlabeled, mask)
         if labels.shape[0] != X.shape[0]:
             raise ValueError(f"X and Y must have the same rows, got {X.shape[0]} rows of X and {labels.shape[0]} of Y.")
@@ -147,10 +159,10 @@ class MultiLabelClassifier(ClassifierMixin, Stateful):
         model, others = self._fit(rows.take(~held), random, ()), rows.take(held)
         return best_threshold(self._all_scores(model, others.X), others.labels, others.weights)
 
-    def _keep(self, model: LabelModel, y: Any, threshold: float) -> None:
+    def _keep(self, model: LabelModel, y: Any, threshold: float, names: Ids | None) -> None:
         dtype = y.dtype if hasattr(y, "dtype") else np.asarray(y).dtype
         n_labels = int(y.shape[1] if hasattr(y, "shape") else np.shape(y)[1])
-        self.state_ = ClassifierState(model, n_labels, threshold, sp.issparse(y), np.dtype(dtype))
+        self.state_ = ClassifierState(model, n_labels, threshold, sp.issparse(y), np.dtype(dtype), names)
 
     def predict_scores(self, X: Any) -> Array:
         """Scores (n × L): the greater, the likelier that the row has the label."""
@@ -161,10 +173,11 @@ class MultiLabelClassifier(ClassifierMixin, Stateful):
         """Scores (n × L), the same as ``predict_scores``."""
         return self.predict_scores(X)
 
-    def predict_topk(self, X: Any, k: int = 5) -> tuple[NDArray[np.int32], Array]:
-        """Return the ``k`` best labels of each row and their scores, both n × k, in bounded memory.
+    def predict_topk(self, X: Any, k: int = 5) -> tuple[Array, Array]:
+        """Return the ``k`` best labels of each row, by name if they have names, and their scores, both n × k.
 
-        Equal scores rank by ascending label; where there are fewer than ``k`` labels the rest is −1 with −inf.
+        Equal scores rank by ascending label; where there are fewer than ``k`` labels the rest is −1 (None among names)
+        with −inf. Memory is bounded: no more than a few rows' scores are held at once.
         """
         k = integer("k", k)
         features = self._checked_features(X)
@@ -175,7 +188,9 @@ class MultiLabelClassifier(ClassifierMixin, Stateful):
             return labels, kept
 
         blocks = self._by_blocks(self.state_.model, features, best)
-        return np.concatenate([labels for labels, _ in blocks]), np.concatenate([scores for _, scores in blocks])
+        found, scores = (np.concatenate(parts) for parts in zip(*blocks))
+        names = self.state_.label_names
+        return found if names is None else names.names(found), scores
 
     def predict(self, X: Any) -> Any:
         """Labels (n × L of zeros and ones) whose score exceeds ``threshold_``; sparse where Y was sparse in ``fit``."""
@@ -183,6 +198,14 @@ class MultiLabelClassifier(ClassifierMixin, Stateful):
         blocks = self._by_blocks(state.model, features, lambda scores: sp.csr_array(scores > state.threshold))
         predicted = sp.vstack(blocks, format="csr").astype(state.label_dtype)
         return predicted if state.sparse_labels else predicted.toarray()
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of rows of which every label is predicted; labels with names are matched by name."""
+        check_is_fitted(self)
+        check_rows_together(X, y)
+        names = self.state_.label_names
+        truth = y if names is None else named_labels(y, names)[0]
+        return float(super().score(X, truth, sample_weight))
 
     def _fit(self, rows: LabelledRows, random: np.random.Generator, callbacks: tuple[Callback, ...]) -> LabelModel:
         raise NotImplementedError
@@ -203,7 +226,22 @@ class MultiLabelClassifier(ClassifierMixin, Stateful):
 
     def _checked_features(self, X: Any) -> Any:
         check_is_fitted(self)
-        return self._prepared(validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]))
+        return self._prepared(self._validated(X))
+
+    def _validated(self, X: Any, reset: bool = False) -> Any:
+        """X as scikit-learn checks it, and a sentence where its own would not say what to do."""
+        as_frame(X, "X")  # refuses columns of the same name
+        if np.iscomplexobj(X):
+            raise ValueError("Complex data not supported: X must hold real numbers, take X.real or X.imag.")
+        try:
+            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        except ValueError as failure:
+            if "could not convert string" not in str(failure):
+                raise
+            raise ValueError(
+                f"X must hold numbers, but has text ({failure}): TfidfVectorizer or everypair.features.table_features "
+                "turn text and categories into numbers."
+            ) from failure
 
     def _prepared(self, X: Any) -> Any:
         """Scaled rows and the constant column, of a size that the model's numbers can hold."""

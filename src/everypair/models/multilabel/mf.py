@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
 
 from everypair import check
+from everypair.data.ids import Ids
+from everypair.data.label_names import check_rows_together, named_labels
 from everypair.data.labels import Labels
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import Kernel
@@ -180,6 +181,7 @@ class MultiLabelMF(MultiLabelClassifier):
     ) -> Self:
         """Learn from features X (n × d) and labels y (n × L of zeros and ones), both sparse or dense.
 
+        Labels have names where y is a data frame with named columns, or lists of strings, ``[["war", "love"], []]``.
         ``sample_weight`` and ``mask`` are those of every multi-label classifier here. ``validation``, a pair (X, Y) of
         other rows, is measured after each sweep and stops the training if ``patience`` is set. A callback gets a
         :class:`~everypair.solvers.loop.Sweep` and stops the training by returning ``True``. Ctrl-C keeps what was
@@ -188,8 +190,9 @@ class MultiLabelMF(MultiLabelClassifier):
         if self.patience is not None and validation is None:
             raise ValueError("patience needs validation data: fit(X, Y, validation=(X_other, Y_other)).")
         callbacks = checked_callbacks(callbacks)
+        y, names, mask = self._named(X, y, mask)
         rows = self._checked_rows(X, y, sample_weight, mask)
-        watched = None if validation is None else self._checked_validation(*_pair(validation), rows.labels.shape[1])
+        watched = None if validation is None else self._checked_validation(*_pair(validation), rows.labels, names)
         for_fit, for_threshold = check.generator(self.random_state).spawn(2)
         problem, kernel_map = self._problem(rows, for_fit)
         choice, threshold, spectrum = self._searched(problem)
@@ -199,7 +202,7 @@ class MultiLabelMF(MultiLabelClassifier):
             threshold = self._threshold_of(problem, choice, for_threshold)
         validate = None if watched is None else self._validator(*watched, kernel_map)
         learnt = self._learn(problem, choice, for_fit, spectrum, validate, callbacks, watched)
-        self._keep(replace(learnt, kernel_map=kernel_map), y, threshold)
+        self._keep(replace(learnt, kernel_map=kernel_map), y, threshold, names)
         return self
 
     def _problem(self, rows: LabelledRows, random: np.random.Generator) -> tuple[LabelProblem, KernelMap | None]:
@@ -307,9 +310,11 @@ class MultiLabelMF(MultiLabelClassifier):
     def _make_solver(self, objective: Objective, spectrum: Spectrum | None = None) -> Solver[Factors]:
         return solver_maker("tron" if self.solver == "auto" else self.solver, 0, 1, 0, spectrum)(objective)
 
-    def _checked_validation(self, X: Any, Y: Any, n_labels: int) -> tuple[Any, Labels]:
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        truth = Labels.from_y(Y, self.unlabeled)
+    def _checked_validation(self, X: Any, Y: Any, labels: Labels, names: Ids | None) -> tuple[Any, Labels]:
+        check_rows_together(X, Y)
+        X = self._validated(X)
+        truth = Labels.from_y(Y if names is None else named_labels(Y, names)[0], self.unlabeled)
+        n_labels = labels.shape[1]
         if truth.shape != (X.shape[0], n_labels):
             raise ValueError(
                 f"validation must be (X, Y) with a row of Y for each row of X and {n_labels} labels, got Y of "

@@ -10,16 +10,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_csr
+from everypair.models.recommend.naming import asks
+from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.state import FactorState
-from everypair.models.stateful import Learnt, Stateful
+from everypair.models.stateful import Learnt
 from everypair.parallel import blocked_product, resolve_threads
+from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import most_similar, top_k
 from everypair.training.validation import SCORED_ROWS
 
 Array = NDArray[Any]
 
 
-class FactorModel(Stateful):
+class FactorModel(Recommender):
     """Base of models with ``left_factors_`` (m × k), ``right_factors_`` (n × k) and the training ``interactions_``.
 
     A subclass's ``fit`` sets a :class:`~everypair.models.recommend.state.FactorState`, and it offers
@@ -36,6 +39,7 @@ class FactorModel(Stateful):
         """Factors (c, k) of new users from their interactions (c × n)."""
         raise NotImplementedError
 
+    @asks(LEFT, answer="item")
     def recommend(
         self,
         users: ArrayLike | None = None,
@@ -50,12 +54,21 @@ class FactorModel(Stateful):
     ) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` best items of each user and their scores, both of shape (users, n).
 
-        ``users``: positions in the training matrix (all of them by default), or describe users who were not there by
-        ``interactions`` (their rows), by ``features`` (of a model that was fitted with such), or by both; ``targets``
-        are those of the interactions, of a model that was fitted with such.
-        ``exclude_seen`` hides what a user already has, likes and dislikes. ``allow`` and
-        ``block`` are arrays of items for everybody, or sparse masks with a row per user. Equal scores rank by
-        ascending item; where fewer than ``n`` items remain the rest is −1 with score −inf.
+        ``users``: all of them by default, or describe users who were not there by ``interactions``, by ``features`` (of
+        a model that was fitted with such), or by both; ``targets`` are those of the interactions, of a model that was
+        fitted with such. ``exclude_seen`` hides what a user already has, likes and dislikes. ``allow`` and ``block``
+        are lists of items for everybody, or sparse masks with a row per user. Equal scores rank by ascending item.
+
+        A model fitted on events is asked by id and answers in ids, ``None`` with score −inf where fewer than ``n``
+        items remain. Interactions are then lists of items, ``[["blue", "rain"]]`` or with weights ``[{"blue": 2.0}]``,
+        a table of events, whose users come in ascending order, or a matrix in the order of ``item_ids_``. A model
+        fitted on a matrix works in positions: interactions are rows (c × n), and −1 stands for none.
+
+        >>> from everypair import OneClassMF
+        >>> events = {"user": ["ann", "ann", "bob", "bob", "cem"], "item": ["blue", "rain", "blue", "iron", "dust"]}
+        >>> model = OneClassMF(rank=2, random_state=0).fit(events)
+        >>> model.recommend(["ann"], n=1)[0].tolist(), model.recommend(interactions=[["iron"]], n=1)[0].tolist()
+        ([['iron']], [['blue']])
         """
         left, seen = self._left_rows(users, interactions, features, targets)
         return top_k(
@@ -68,6 +81,7 @@ class FactorModel(Stateful):
             n_threads=self.n_threads,
         )
 
+    @asks(LEFT)
     def score_users(
         self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None, targets: Any = None
     ) -> Array:
@@ -75,8 +89,9 @@ class FactorModel(Stateful):
         left, _ = self._left_rows(users, interactions, features, targets)
         return blocked_product(left, self.right_factors_.T, SCORED_ROWS, resolve_threads(self.n_threads))
 
+    @asks()
     def score_pairs(self, users: ArrayLike, items: ArrayLike) -> Array:
-        """Scores of the pairs (users[t], items[t])."""
+        """Scores of the pairs (users[t], items[t]), by id or position."""
         check_is_fitted(self)
         rows = checked_positions(users, len(self.left_factors_), "user")
         columns = checked_positions(items, len(self.right_factors_), "item")
@@ -84,10 +99,12 @@ class FactorModel(Stateful):
             raise ValueError(f"users and items must have one length, got {rows.size} and {columns.size}.")
         return np.asarray(np.einsum("ij,ij->i", self.left_factors_[rows], self.right_factors_[columns]))
 
+    @asks(RIGHT, answer="item")
     def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` items nearest to each of ``items`` by cosine, itself left out, and the cosines."""
         return self._similar(self._comparable(1), items, n, "item")
 
+    @asks(LEFT, answer="user")
     def similar_users(self, users: ArrayLike, n: int = 10) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` users nearest to each of ``users`` by cosine, itself left out, and the cosines."""
         return self._similar(self._comparable(0), users, n, "user")
@@ -133,7 +150,7 @@ def checked_positions(values: ArrayLike, size: int, kind: str) -> NDArray[np.int
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise TypeError(
             f"{kind}s must be integer positions (one or a 1-D array), got dtype {array.dtype} with {array.ndim} "
-            "dimensions; translate other ids with Ids.index."
+            "dimensions: this model was fitted on a matrix; one that is fitted on events is asked by id."
         )
     if array.min() < 0 or array.max() >= size:
         bad = array[(array < 0) | (array >= size)][0]

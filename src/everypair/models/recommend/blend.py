@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from everypair import check
 from everypair.data.pairs import Pairs
+from everypair.features.feature_map import FeatureMap
 from everypair.kernels.score_rows import add_scaled
 from everypair.models.consistent import check_array, check_matrix
 from everypair.models.parts import Arrays, Parts, decode, encode, part
@@ -26,14 +27,17 @@ from everypair.models.recommend.defaults import auto_rank, auto_weighting
 from everypair.models.recommend.ensemble import EnsembleMF
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.item_item import ItemItem
+from everypair.models.recommend.naming import asks, fits, grows
 from everypair.models.recommend.one_class import OneClassMF
 from everypair.models.recommend.popularity import Popularity
 from everypair.models.recommend.scored import ScoredModel, count_described
+from everypair.models.recommend.state import NamedState
 from everypair.models.recommend.subsampled import SubsampledMF
 from everypair.models.serve_only import TRAINING_ONLY, without_training
 from everypair.models.stateful import Learnt, decoded_state
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
 from everypair.problem.gram import gram
+from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.losses import get_loss
 from everypair.problem.negatives import resolve_value
 from everypair.retrieve import ScoredRows
@@ -46,7 +50,7 @@ _ROWS_AT_ONCE = 4  # whose scores stay in the cache while they are scaled
 
 @part
 @dataclass(frozen=True)
-class BlendState:
+class BlendState(NamedState):
     """The fitted parts; of each its weight and zero, [V, 1]ᵀ[V, 1] where it has factors, and what features it reads."""
 
     models: tuple[Any, ...]
@@ -128,13 +132,14 @@ class Blend(ScoredModel):
         self.random_state = random_state
         self.n_threads = n_threads
 
+    @fits
     def fit(
         self, interactions: Any, left_features: Any = None, right_features: Any = None, *, times: Any = None
     ) -> Self:
-        """Fit every model on a matrix of interactions (users × items), features to those that read them.
+        """Fit every model on interactions, events or a matrix as :meth:`OneClassMF.fit` takes.
 
-        ``times`` has a time for every stored pair (a sparse matrix, or an array in row-major order) and is used to hold
-        out late entries with ``weights="auto"`` alone.
+        Features go to those that read them. ``times`` (which events have) has a time for every stored pair (a sparse
+        matrix, or an array in row-major order) and is used to hold out late entries with ``weights="auto"`` alone.
         """
         threads = resolve_threads(self.n_threads)
         random = check.generator(self.random_state)
@@ -213,7 +218,8 @@ class Blend(ScoredModel):
         )
         return ScoredRows(rows, n_items, dtype, fill, left, right), seen
 
-    def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
+    @asks(answer="why")
+    def explain(self, user: Any, item: Any, n: int | None = None) -> Explanation:
         """Split the score of a pair into contributions of the user's stored pairs, added over the models, and a base.
 
         What a model cannot explain is in the base. ``n`` keeps only the largest contributions.
@@ -241,13 +247,15 @@ class Blend(ScoredModel):
         items = items[np.argsort(-np.abs(shares[items]), kind="stable")][:n]
         return Explanation(total, base, items.astype(np.int64), shares[items])
 
-    def add_users(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
-        """Append users by rows of ``interactions`` (c × n), ``features`` or both, and return their positions."""
+    @grows(LEFT)
+    def add_users(self, *, interactions: Any = None, features: Any = None, ids: Any = None) -> NDArray[Any]:
+        """Append users by ``interactions``, ``features`` or both, as :meth:`OneClassMF.add_users`."""
         check_is_fitted(self)
         return self._grow("add_users", 0, self.state_.reads_left, interactions, features)
 
-    def add_items(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
-        """Append items by columns of ``interactions`` (m × c), ``features`` or both, and return their positions.
+    @grows(RIGHT)
+    def add_items(self, *, interactions: Any = None, features: Any = None, ids: Any = None) -> NDArray[Any]:
+        """Append items by ``interactions``, ``features`` or both, as :meth:`OneClassMF.add_items`.
 
         A model that does not read features takes an item that is described by them alone as one without events.
         """
@@ -296,6 +304,15 @@ class Blend(ScoredModel):
         model.state_ = replace(decoded_state(cls, values["state"], arrays), models=tuple(members))
         model.state_.check()
         return model
+
+    def _feature_map(self, side: int) -> FeatureMap | None:
+        reads = (self.state_.reads_left, self.state_.reads_right)[side]
+        maps = (
+            model._feature_map(side)
+            for model, able in zip(self.models_, reads)
+            if able and hasattr(model, "_feature_map")
+        )
+        return next(maps, None)
 
     def _seen(self, users: ArrayLike | None, interactions: Any, features: Any) -> Any:
         """What the users that are asked for have."""

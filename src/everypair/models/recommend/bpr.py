@@ -15,9 +15,11 @@ from everypair.data.pairs import Pairs
 from everypair.kernels.bpr import fold_rows
 from everypair.models.recommend.base import FactorModel, checked_rows
 from everypair.models.recommend.factorization import check_rank
+from everypair.models.recommend.naming import asks, fits
 from everypair.models.recommend.state import RankingState
 from everypair.models.stateful import Learnt
 from everypair.parallel import Chunk, balanced_chunks, resolve_threads, run_chunks
+from everypair.problem.layout import LEFT
 from everypair.solvers.loop import Callback, StopRules, checked_callbacks
 from everypair.solvers.pairwise import START_SQUARES, Positives, StochasticRanking
 from everypair.solvers.state import Factors
@@ -104,8 +106,9 @@ class BPR(FactorModel):
         self.verbose = verbose
         self.triple_weight = triple_weight
 
+    @fits
     def fit(self, interactions: Any, *, validation: Any = None, callbacks: Iterable[Callback] = ()) -> Self:
-        """Learn both sides' factors; ``validation`` and ``callbacks`` are those of :meth:`OneClassMF.fit`."""
+        """Learn both sides' factors; the arguments are those of :meth:`OneClassMF.fit`."""
         rules = StopRules.checked(self.max_iter, 0.0, self.patience, self.time_limit)
         rank = check.integer("rank", self.rank)
         rate = _checked_number("learning_rate", self.learning_rate, above=True)
@@ -135,6 +138,7 @@ class BPR(FactorModel):
         )  # fmt: skip
         return self
 
+    @asks(LEFT)
     def fold_in_users(self, rows: Any) -> Array:
         """Factors (c, k + 1) of new users from their interactions (c × n): training's steps with the items fixed.
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from everypair import check
 from everypair.models.checkpoint import Checkpoint
 from everypair.models.recommend.explanation import Explanation
+from everypair.models.recommend.naming import fits
 from everypair.models.recommend.state import EnsembleState, SubsampledState
 from everypair.models.recommend.subsampled import SubsampledMF
 from everypair.models.stateful import Learnt
@@ -90,6 +91,7 @@ class EnsembleMF(SubsampledMF):
         )  # fmt: skip
         self.n_models = n_models
 
+    @fits
     def fit(  # type: ignore[override]  # no side information
         self,
         interactions: Any,
@@ -126,7 +128,7 @@ class EnsembleMF(SubsampledMF):
         self._average(members, member.status_)
         return self
 
-    def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
+    def explain(self, user: Any, item: Any, n: int | None = None) -> Explanation:
         """Refused: the members' negatives, which carry a part of every score, are not kept."""
         check_is_fitted(self)
         raise NotImplementedError("EnsembleMF does not keep what explains its scores; use SubsampledMF or OneClassMF.")

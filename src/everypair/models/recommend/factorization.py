@@ -15,6 +15,7 @@ from everypair.features.feature_map import FeatureMap
 from everypair.features.matrix import Features
 from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
 from everypair.models.recommend.explanation import Explanation, explain_pair
+from everypair.models.recommend.naming import asks
 from everypair.models.recommend.state import FactorizationState
 from everypair.models.stateful import Learnt
 from everypair.parallel import resolve_threads
@@ -51,6 +52,7 @@ class FactorizationModel(FactorModel):
     own_vectors_ = Learnt()
     graphs_ = Learnt()
 
+    @asks(LEFT)
     def fold_in_users(
         self,
         rows: Any = None,
@@ -75,6 +77,7 @@ class FactorizationModel(FactorModel):
             new = checked_rows(rows, len(self.right_factors_), self.right_factors_.dtype, "rows")
         return self._new_factors(LEFT, new, features, weights, values, targets)
 
+    @asks(RIGHT)
     def fold_in_items(
         self,
         columns: Any = None,
@@ -98,7 +101,8 @@ class FactorizationModel(FactorModel):
             targets = None if targets is None else as_csr(targets, matrix.dtype, "targets")[0].T
         return self._new_factors(RIGHT, new, features, weights, values, targets)
 
-    def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
+    @asks(answer="why")
+    def explain(self, user: Any, item: Any, n: int | None = None) -> Explanation:
         """Split the score of a pair into contributions of the user's stored pairs and a base term.
 
         The stored pair with item j contributes −r_j vᵀA⁻¹v_j, with A = p VᵀQV + λ I and r_j the slope of its loss, less
@@ -156,6 +160,9 @@ class FactorizationModel(FactorModel):
                 "of the same pattern (of ones and the loss's own target of a dislike, if that is what they are)."
             )
         return None
+
+    def _feature_map(self, side: int) -> FeatureMap | None:
+        return self.state_.feature_maps[side]
 
     def _from_features(self, side: int, features: Any, count: int | None) -> Array:
         """XW of new entities."""

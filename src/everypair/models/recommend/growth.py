@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from everypair.check import as_csr
 from everypair.data.pairs import aligned_targets
 from everypair.models.recommend.factorization import FactorizationModel
+from everypair.models.recommend.naming import grows
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.negatives import Negatives
 
@@ -36,14 +37,35 @@ class GrowingModel(FactorizationModel):
     10
     """
 
-    def add_users(self, *, interactions: Any = None, features: Any = None, targets: Any = None) -> NDArray[np.int64]:
-        """Append users (``interactions``: their rows c × n, ``features``: c × d) and return their positions."""
+    @grows(LEFT)
+    def add_users(
+        self, *, interactions: Any = None, features: Any = None, targets: Any = None, ids: Any = None
+    ) -> NDArray[Any]:
+        """Append users and return their ids, or positions in a model without ids.
+
+        ``interactions`` and ``features`` describe them as in :meth:`recommend`. ``ids`` are theirs; tables of events or
+        features have them already.
+
+        >>> from everypair import OneClassMF
+        >>> model = OneClassMF(rank=1, random_state=0).fit({"user": ["ann", "bob"], "item": ["blue", "rain"]})
+        >>> model.add_users(ids=["cem"], interactions=[["rain"]]).tolist()
+        ['cem']
+        >>> model.recommend("cem", n=1)[0].tolist()
+        [['blue']]
+        """
         check_is_fitted(self)
         new = self.fold_in_users(interactions, features=features, targets=targets)
         return self._append(LEFT, new, interactions, targets)
 
-    def add_items(self, *, interactions: Any = None, features: Any = None, targets: Any = None) -> NDArray[np.int64]:
-        """Append items (``interactions``: their columns m × c, ``features``: c × d) and return their positions."""
+    @grows(RIGHT)
+    def add_items(
+        self, *, interactions: Any = None, features: Any = None, targets: Any = None, ids: Any = None
+    ) -> NDArray[Any]:
+        """Append items and return their ids, or positions in a model without ids.
+
+        ``interactions`` are lists of users, a table of events, or columns (m × c); ``features`` a row each. ``ids`` are
+        theirs; tables of events or features have them already.
+        """
         check_is_fitted(self)
         new = self.fold_in_items(interactions, features=features, targets=targets)
         return self._append(RIGHT, new, interactions, targets)

@@ -20,11 +20,14 @@ from everypair.models.consistent import check_array, check_matrix
 from everypair.models.parts import part
 from everypair.models.recommend.base import checked_positions, checked_rows
 from everypair.models.recommend.explanation import Explanation
+from everypair.models.recommend.naming import asks, fits, grows
 from everypair.models.recommend.scored import ScoredModel
+from everypair.models.recommend.state import NamedState
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.stateful import Learnt
 from everypair.parallel import even_chunks, resolve_threads
 from everypair.problem.item_gram import Columns, ItemGram, degree_weights, dense_gram
+from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import ScoredRows
 from everypair.solvers.item_regression import ItemRidge, closed_form, imputed, regress
 
@@ -37,7 +40,7 @@ _COMPARED_AT_ONCE = 256
 
 @part
 @dataclass(frozen=True)
-class ItemItemState:
+class ItemItemState(NamedState):
     """B (sparse, or dense without a limit on neighbours), the base of every score, and what new items need."""
 
     coefficients: Any
@@ -124,8 +127,9 @@ class ItemItem(ScoredModel):
         self.n_threads = n_threads
         self.dtype = dtype
 
+    @fits
     def fit(self, interactions: Any, right_features: Any = None, *, user_weights: ArrayLike | None = None) -> Self:
-        """Learn B from a matrix of interactions (users × items).
+        """Learn B from interactions, events or a matrix (users × items) as :meth:`OneClassMF.fit` takes.
 
         A positive stored value is the weight of a like, a negative value −w a dislike of weight w. ``right_features``,
         a row per item, sparse or dense or a dict of named groups, say which items stand for one without events: it is
@@ -182,6 +186,7 @@ class ItemItem(ScoredModel):
         rows, n_items = seen.shape
         return ScoredRows(rows, n_items, base.dtype, fill), seen
 
+    @asks(RIGHT, answer="item")
     def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` items nearest to each of ``items`` by G_lj / √(G_ll G_jj), itself left out, and the cosines.
 
@@ -202,7 +207,8 @@ class ItemItem(ScoredModel):
             select_top(tile, n, nearest[start:stop], cosines[start:stop], 0, stop - start)
         return nearest, cosines
 
-    def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
+    @asks(answer="why")
+    def explain(self, user: Any, item: Any, n: int | None = None) -> Explanation:
         """Split the score of a pair into x_l B_lj of the items l that the user has, and the item's base term.
 
         ``n`` keeps only the largest contributions; items that B does not link to ``item`` are left out.
@@ -221,8 +227,9 @@ class ItemItem(ScoredModel):
         base = float(self.state_.base[column])
         return Explanation(base + float(shares.sum()), base, stored.indices[order].astype(np.int64), shares[order])
 
-    def add_users(self, *, interactions: Any) -> NDArray[np.int64]:
-        """Append users by their rows of interactions (c × n) and return their positions; B does not change."""
+    @grows(LEFT)
+    def add_users(self, *, interactions: Any, ids: Any = None) -> NDArray[Any]:
+        """Append users by their interactions, as :meth:`OneClassMF.add_users`; B does not change."""
         check_is_fitted(self)
         before, width = self.interactions_.shape
         rows = checked_rows(interactions, width, self.interactions_.dtype)
@@ -232,11 +239,13 @@ class ItemItem(ScoredModel):
         self.state_ = replace(self.state_, interactions=grown, user_weights=weights)
         return np.arange(before, grown.shape[0])
 
-    def add_items(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
-        """Append items by their columns of interactions (m × c), by ``features`` (c × d), and return their positions.
+    @grows(RIGHT)
+    def add_items(self, *, interactions: Any = None, features: Any = None, ids: Any = None) -> NDArray[Any]:
+        """Append items by their interactions, by ``features``, or both; returns ids or positions.
 
-        An item with events is regressed on the items that were there, as in training; one without events is known by
-        features. Coefficients of other items do not change, so a new item is recommended but recommends nothing yet.
+        The arguments are those of :meth:`OneClassMF.add_items`. An item with events is regressed on the items that were
+        there, as in training; one without events is known by features. Coefficients of other items do not change, so a
+        new item is recommended but recommends nothing yet.
         """
         check_is_fitted(self)
         state, (n_users, n_items) = self.state_, self.interactions_.shape
@@ -276,6 +285,9 @@ class ItemItem(ScoredModel):
             features=_longer(state.features, new, columns.shape[1]),
         )
         return np.arange(n_items, n_items + columns.shape[1])
+
+    def _feature_map(self, side: int) -> FeatureMap | None:
+        return self.state_.feature_map if side == RIGHT else None
 
     def _all_neighbors(self, matrix: Any, weights: Array, ridge: ItemRidge) -> Array:
         if np.any(matrix.data != 1) or ridge.negative_weight != 1:

@@ -11,6 +11,7 @@ from everypair.data.weighting import DegreeWeighting
 from everypair.models.recommend.defaults import auto_negative_weight, auto_reg
 from everypair.models.recommend.factorization import check_rank, learnt_fields
 from everypair.models.recommend.growth import GrowingModel
+from everypair.models.recommend.naming import fits
 from everypair.models.recommend.side_information import SideOptions, informed_sides
 from everypair.models.recommend.state import OneClassState
 from everypair.models.stateful import Learnt
@@ -75,6 +76,7 @@ class OneClassMF(GrowingModel):
         [H, 1, b̄].
     history_ : one dict per sweep: ``"objective"``, cumulative ``"seconds"`` and validation metrics.
     objective_, status_ : the last objective and a sentence on why training stopped.
+    user_ids_, item_ids_ : :class:`~everypair.data.Ids` of a model fitted on events, else ``None``.
     left_feature_weights_, right_feature_weights_ : W (d × k) of a side with features, else ``None``.
     negative_weight_, reg_, feature_reg_ : the mean negative weight and the (left, right) ridges that were used.
 
@@ -148,6 +150,7 @@ class OneClassMF(GrowingModel):
         self.dtype = dtype
         self.verbose = verbose
 
+    @fits
     def fit(
         self,
         interactions: Any,
@@ -160,15 +163,20 @@ class OneClassMF(GrowingModel):
         validation: Any = None,
         callbacks: Iterable[Callback] = (),
     ) -> Self:
-        """Learn both sides' factors from a matrix of interactions (users × items).
+        """Learn both sides' factors from interactions: events with ids, or a matrix (users × items).
 
-        A positive stored value is the weight of a positive, a negative value −w a dislike of weight w; ``targets`` (of
-        the same pattern) overrides their targets. ``left_features`` and ``right_features`` have a row per user or item,
-        sparse or dense, or are dicts of named groups of such matrices. ``left_graph`` and ``right_graph`` are square
-        matrices of similarities ≥ 0 (see :func:`everypair.features.knn_graph`). ``validation``, held-out positives of
-        the same users, is measured after each sweep and stops the training if ``patience`` is set. A callback gets a
-        :class:`~everypair.solvers.loop.Sweep` and stops the training by returning ``True``. Ctrl-C keeps what was
-        learnt.
+        Events are what :func:`everypair.data.read_events` returns, a file or a data frame that it reads without
+        options, or a frame of numbers with a column per item; the model is then asked by id. Features in a data frame
+        are matched to users and items by its index or a column of ids, and those that come later by the names of their
+        columns; arrays are in the order of the ids. ``validation`` may be events too.
+
+        In a matrix a positive stored value is the weight of a positive, a negative value −w a dislike of weight w;
+        ``targets`` (of the same pattern) overrides their targets. ``left_features`` and ``right_features`` have a row
+        per user or item, sparse or dense, or are dicts of named groups of such matrices. ``left_graph`` and
+        ``right_graph`` are square matrices of similarities ≥ 0 (see :func:`everypair.features.knn_graph`).
+        ``validation``, held-out positives of the same users, is measured after each sweep and stops the training if
+        ``patience`` is set. A callback gets a :class:`~everypair.solvers.loop.Sweep` and stops the training by
+        returning ``True``. Ctrl-C keeps what was learnt.
         """
         rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
         layout = Layout(check.integer("rank", self.rank), check.flag("biases", self.biases))

@@ -10,7 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from everypair.data.pairs import Pairs
 from everypair.models.recommend.base import FactorModel, checked_rows
+from everypair.models.recommend.naming import asks, fits
 from everypair.models.recommend.state import FactorState
+from everypair.problem.layout import LEFT
 
 
 class Popularity(FactorModel):
@@ -25,8 +27,9 @@ class Popularity(FactorModel):
     def __init__(self, n_threads: int | None = None) -> None:
         self.n_threads = n_threads
 
+    @fits
     def fit(self, interactions: Any) -> Self:
-        """Count the positives of every item."""
+        """Count the positives of every item, in events or a matrix as :meth:`OneClassMF.fit` takes."""
         pairs = Pairs.from_matrix(interactions)
         self.state_ = FactorState(
             left_factors=np.ones((pairs.shape[0], 1), np.float32),
@@ -35,6 +38,7 @@ class Popularity(FactorModel):
         )
         return self
 
+    @asks(LEFT)
     def fold_in_users(self, rows: Any) -> NDArray[Any]:
         """Everybody has the factor 1."""
         check_is_fitted(self)

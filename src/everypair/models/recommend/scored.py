@@ -14,16 +14,20 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.features.feature_map import checked_matrix
+from everypair.features.named_columns import Seen, named_columns
 from everypair.models.recommend.base import checked_positions
-from everypair.models.stateful import Learnt, Stateful
+from everypair.models.recommend.naming import asks
+from everypair.models.recommend.recommender import Recommender
+from everypair.models.stateful import Learnt
 from everypair.parallel import even_chunks, resolve_threads
+from everypair.problem.layout import LEFT
 from everypair.retrieve import ScoredRows
 
 Array = NDArray[Any]
 _LOOKED_UP_AT_ONCE = 256
 
 
-class ScoredModel(Stateful):
+class ScoredModel(Recommender):
     """Base of models with the training ``interactions_`` and ``scored_rows``; the rest of a recommender follows."""
 
     interactions_ = Learnt()
@@ -33,6 +37,7 @@ class ScoredModel(Stateful):
         """Scores of the users that are asked for, as in :meth:`recommend`, and the items they have (csr)."""
         raise NotImplementedError
 
+    @asks(LEFT, answer="item")
     def recommend(
         self,
         users: ArrayLike | None = None,
@@ -46,24 +51,26 @@ class ScoredModel(Stateful):
     ) -> tuple[NDArray[np.int32], Array]:
         """Return the ``n`` best items of each user and their scores, both of shape (users, n).
 
-        ``users``: positions in the training matrix (all of them by default), or describe users who were not there by
-        ``interactions`` (their rows), by ``features`` (of a model that can read them), or by both. ``exclude_seen``
-        hides what a user already has, likes and dislikes. ``allow`` and ``block`` are arrays of items for everybody, or
-        sparse masks with a row per user. Equal scores rank by ascending item; where fewer than ``n`` items remain the
-        rest is −1 with score −inf.
+        ``users``: all of them by default, or describe users who were not there by ``interactions``, by ``features`` (of
+        a model that can read them), or by both. ``exclude_seen`` hides what a user already has, likes and dislikes.
+        ``allow`` and ``block`` are lists of items for everybody, or sparse masks with a row per user. Equal scores rank
+        by ascending item; where fewer than ``n`` items remain the rest is none with score −inf. Questions and answers
+        are in ids or in positions, as for :meth:`OneClassMF.recommend`.
         """
         scores, seen = self._asked(users, interactions, features)
         return scores.top_k(
             n, exclude=seen if exclude_seen else None, allow=allow, block=block, n_threads=self.n_threads
         )
 
+    @asks(LEFT)
     def score_users(self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None) -> Array:
         """Scores of every item for users of the training matrix, or for new ones as in :meth:`recommend`."""
         scores, _ = self._asked(users, interactions, features)
         return scores.dense(resolve_threads(self.n_threads))
 
+    @asks()
     def score_pairs(self, users: ArrayLike, items: ArrayLike) -> Array:
-        """Scores of the pairs (users[t], items[t])."""
+        """Scores of the pairs (users[t], items[t]), by id or position."""
         check_is_fitted(self)
         n_users, n_items = self.interactions_.shape
         rows = checked_positions(users, n_users, "user")
@@ -93,5 +100,6 @@ class ScoredModel(Stateful):
 
 def count_described(features: Any) -> int:
     """Number of entities that features, a matrix or a dict of named matrices, describe."""
-    matrix = next(iter(features.values()), None) if isinstance(features, Mapping) else features
-    return int(checked_matrix(matrix, "features").shape[0])
+    part = next(iter(features.values()), None) if isinstance(features, Mapping) else features
+    frame = named_columns(part, "features", Seen())
+    return int(checked_matrix(part if frame is None else frame.matrix, "features").shape[0])

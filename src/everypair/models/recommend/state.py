@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from everypair.data.ids import Ids
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
@@ -24,9 +25,17 @@ part(Layout)
 part(DegreeWeighting)
 
 
+@dataclass(frozen=True, kw_only=True)
+class NamedState:
+    """Ids of users and items, both or neither: a model fitted on a matrix knows positions only."""
+
+    user_ids: Ids | None = None
+    item_ids: Ids | None = None
+
+
 @part
 @dataclass(frozen=True, kw_only=True)
-class FactorState:
+class FactorState(NamedState):
     """Factors of both sides and the interactions they were learnt from."""
 
     left_factors: Array

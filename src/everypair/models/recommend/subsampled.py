@@ -15,6 +15,7 @@ from everypair.data.pairs import Pairs
 from everypair.data.sampling import Sampling, check_sampling_scheme
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.factorization import FactorizationModel, check_rank, learnt_fields
+from everypair.models.recommend.naming import asks, fits
 from everypair.models.recommend.side_information import SideOptions, informed_sides
 from everypair.models.recommend.state import SubsampledState
 from everypair.models.stateful import Learnt
@@ -140,6 +141,7 @@ class SubsampledMF(FactorizationModel):
         self.dtype = dtype
         self.verbose = verbose
 
+    @fits
     def fit(
         self,
         interactions: Any,
@@ -210,7 +212,8 @@ class SubsampledMF(FactorizationModel):
         )  # fmt: skip
         return self
 
-    def explain(self, user: int, item: int, n: int | None = None) -> Explanation:
+    @asks(answer="why")
+    def explain(self, user: Any, item: Any, n: int | None = None) -> Explanation:
         """Split the score of a pair into contributions of the user's pairs, the sampled negatives among them.
 
         The pair with item j contributes −r_j v·v_j/λ_i with r_j the slope of its loss. The base term holds the item's

@@ -1,0 +1,40 @@
+"""``import everypair`` costs next to nothing: what is slow to import comes when it is asked for."""
+
+import subprocess
+import sys
+
+import pytest
+
+import everypair
+
+SLOW = ("numba", "scipy", "sklearn", "pandas", "polars", "pyarrow", "rich", "typer", "matplotlib", "jax")
+
+
+def told(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_nothing_slow_is_imported():
+    assert told(f"import sys, everypair; print(*(set({SLOW}) & set(sys.modules)))") == []
+
+
+def test_import_takes_no_longer_than_what_it_needs():
+    timed = "import time; start = time.process_time(); import {}; print(time.process_time() - start)"
+    mine, needed = (float(told(timed.format(what))[0]) for what in ("everypair", "numba, sklearn.base"))
+    assert mine <= 1.2 * needed
+
+
+def test_frames_are_not_imported_by_models():
+    """Beyond what scikit-learn does by itself."""
+    code = "import sys, numba, sklearn.base; before = set(sys.modules); import everypair.models; "
+    assert told(f"{code} print(*(set({SLOW}) & set(sys.modules) - before))") == []
+
+
+def test_names_are_there():
+    assert set(everypair.__all__) <= set(dir(everypair))
+    assert all(hasattr(everypair, name) for name in dir(everypair))
+    assert told("import everypair as ep; print(ep.data.Ids(['a']), ep.OneClassMF().rank)")[-1] == "64"
+    with pytest.raises(AttributeError, match="module 'everypair' has no attribute 'OneClass'"):
+        everypair.OneClass  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'OneClass'"):
+        from everypair import OneClass  # noqa: F401
