@@ -13,7 +13,7 @@ demo: $(VENV)/.core
 	$(BIN)/everypair demo
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
 slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow
