@@ -12,6 +12,7 @@ from everypair.models import (
     Popularity,
     SubsampledMF,
 )
+from everypair.training.interruption import InterruptedTraining
 
 __version__ = "0.1.0"
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Blend",
     "EnsembleMF",
     "Explanation",
+    "InterruptedTraining",
     "ItemItem",
     "MultiLabelMF",
     "OneClassMF",

@@ -12,6 +12,9 @@ from sklearn.base import clone
 from everypair.evaluate.ranking_metrics import ranking_metrics
 from everypair.metrics.per_row import AT_K, WHOLE_LIST
 from everypair.metrics.stream import KS
+from everypair.solvers.loop import StopRules
+from everypair.training.clock import Clock
+from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
 
 SOURCES = ("left_features", "right_features", "left_graph", "right_graph")
 
@@ -20,14 +23,18 @@ SOURCES = ("left_features", "right_features", "left_graph", "right_graph")
 class FeatureReport:
     """One row per variant: ``"all"``, ``"without …"`` for every part, ``"none"``; each with its metrics.
 
-    ``gain(name)`` is what a part adds to the metric: the score with everything less the score without it.
+    ``gain(name)`` is what a part adds to the metric: the score with everything less the score without it. ``missing``
+    names the variants that time or Ctrl-C left no room for.
     """
 
     metric: str
     rows: dict[str, dict[str, float]]
+    missing: tuple[str, ...] = ()
 
     def gain(self, part: str) -> float:
         """Score with everything less the score without ``part``; below zero where it hurts."""
+        if f"without {part}" in self.missing:
+            raise ValueError(f"there was no time to measure the model without {part}.")
         if f"without {part}" not in self.rows:
             parts = ", ".join(name.removeprefix("without ") for name in self.rows if name.startswith("without "))
             raise ValueError(f"part must be one of {parts}, got {part!r}.")
@@ -39,6 +46,8 @@ class FeatureReport:
         for name, metrics in self.rows.items():
             adds = f"{self.gain(name.removeprefix('without ')):+8.4f}" if name.startswith("without ") else ""
             lines.append(f"{name:{width}}  {metrics[self.metric]:10.4f}  {adds}".rstrip())
+        if self.missing:
+            lines.append(f"not measured: {', '.join(self.missing)}")
         return "\n".join(lines)
 
 
@@ -52,13 +61,15 @@ def feature_report(
     left_graph: Any = None,
     right_graph: Any = None,
     metric: str = "ndcg@10",
+    time_limit: float | None = None,
     **fit_arguments: Any,
 ) -> FeatureReport:
     """Fit clones of ``model`` on ``train`` with and without each group of features and each graph; measure on ``test``.
 
     Features given as a dict of named groups are left out group by group. The model is fitted once with everything, once
     without each part, and once without any side information: parts + 2 fits. A side that needs features
-    (``own_vectors=False``) gets own vectors in the variants that take its last features away.
+    (``own_vectors=False``) gets own vectors in the variants that take its last features away. ``time_limit``, in
+    seconds, and Ctrl-C end the whole report: variants that were not trained by then are named in ``missing``.
 
     >>> import numpy as np
     >>> from everypair import OneClassMF
@@ -75,6 +86,7 @@ def feature_report(
     if not given:
         raise ValueError("there is no side information to report on: give features or a graph.")
     lengths = sorted({*KS, *_lengths(metric)})
+    StopRules.checked(1, 0.0, None, time_limit)
     variants: dict[str, dict[str, Any]] = {"all": given}
     for name, part in given.items():
         rest = {other: value for other, value in given.items() if other != name}
@@ -89,11 +101,28 @@ def feature_report(
         raise TypeError(f"{type(model).__name__} takes no side information: report on OneClassMF or SubsampledMF.")
     if model.random_state is None:  # one start for all variants, or their differences are partly luck
         model = clone(model).set_params(random_state=int(np.random.default_rng().integers(2**31)))
-    rows = {}
-    for name, side_information in variants.items():
-        fitted = _with_own_vectors(clone(model), side_information).fit(train, **side_information, **fit_arguments)
-        rows[name] = ranking_metrics(fitted, train, test, lengths)
-    return FeatureReport(metric, rows)
+    rows: dict[str, dict[str, float]] = {}
+    clock = Clock.start(time_limit)
+    try:
+        for name, side_information in variants.items():
+            if rows and clock.left() <= 0:
+                break
+            fitted = _with_own_vectors(clone(model), side_information)
+            left = clock.limit()
+            if left is not None:
+                fitted.set_params(time_limit=min(left, model.time_limit or left))
+            with inner_fits():
+                fitted.fit(train, **side_information, **fit_arguments)
+            if was_interrupted(fitted):
+                raise KeyboardInterrupt
+            if rows and clock.left() <= 0:  # cut short, and not to be compared
+                break
+            rows[name] = ranking_metrics(fitted, train, test, lengths)
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        warn_interrupted(f"{len(rows)} of {len(variants)} variants are measured.")
+    return FeatureReport(metric, rows, tuple(name for name in variants if name not in rows))
 
 
 def _lengths(metric: str) -> tuple[int, ...]:

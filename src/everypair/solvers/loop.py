@@ -140,7 +140,7 @@ def run(
 
     An objective that is not finite after the first sweep is refused: there is nothing to keep.
     ``history[t]["seconds"]`` is the cumulative time of the sweeps alone, without compilation, validation or callbacks.
-    Ctrl-C ends the loop after the sweep under way is dropped.
+    Ctrl-C ends the loop and drops the sweep under way; one that comes while another is handled is raised.
     """
     history: list[dict[str, Any]] = []
     kept, best, stale, seconds = state, -math.inf, 0, 0.0
@@ -183,6 +183,8 @@ def run(
             if rules.time_limit is not None and seconds >= rules.time_limit:
                 status = Status.TIME_LIMIT
                 break
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        if isinstance(stop.__context__, KeyboardInterrupt):
+            raise
         status = Status.INTERRUPTED
     return Outcome(kept, history, status)
