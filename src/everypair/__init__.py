@@ -13,6 +13,7 @@ from everypair.models import (
     SubsampledMF,
 )
 from everypair.training.interruption import InterruptedTraining
+from everypair.tuning import tune
 
 __version__ = "0.1.0"
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "Popularity",
     "SubsampledMF",
     "__version__",
+    "tune",
 ]
