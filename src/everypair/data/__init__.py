@@ -2,6 +2,7 @@
 
 from everypair.data.debian import DebianData, load_debian
 from everypair.data.decay import time_decay
+from everypair.data.entries import Entries, EntrySplit
 from everypair.data.events import Events, read_events
 from everypair.data.files import MultiLabelData, read_multilabel, write_multilabel
 from everypair.data.ids import Ids
@@ -12,6 +13,8 @@ from everypair.data.splits import RowSplit, split_entries, split_leave_last, spl
 
 __all__ = [
     "DebianData",
+    "Entries",
+    "EntrySplit",
     "Events",
     "Ids",
     "Labels",
