@@ -320,7 +320,8 @@ def test_progress_is_shown(capsys):
     [
         ({"budget": -1}, "budget must be a positive number of seconds"),
         ({"trials": 0}, "trials must be"),
-        ({"metric": "coverage@10"}, "metric must be one of precision@k"),
+        ({"metric": "coverage@10"}, "a metric of all users together"),
+        ({"metric": "ndcg"}, "metric must be one of precision@k"),
         ({"held_out": "first"}, "held_out must be one of"),
         ({"search": "grid"}, 'search must be "plain" or "optuna"'),
         ({"search": "plain", "storage": "x.db"}, "leave out search"),

@@ -9,7 +9,15 @@ from everypair.data.ids import Ids
 from everypair.data.labels import Labels
 from everypair.data.pairs import Pairs
 from everypair.data.sampling import sample_negatives
-from everypair.data.splits import RowSplit, split_entries, split_leave_last, split_per_row, split_rows, split_time
+from everypair.data.splits import (
+    RowSplit,
+    split_cold_items,
+    split_entries,
+    split_leave_last,
+    split_per_row,
+    split_rows,
+    split_time,
+)
 
 __all__ = [
     "DebianData",
@@ -25,6 +33,7 @@ __all__ = [
     "read_events",
     "read_multilabel",
     "sample_negatives",
+    "split_cold_items",
     "split_entries",
     "split_leave_last",
     "split_per_row",

@@ -32,7 +32,7 @@ from everypair.tuning.progress import TuningProgress
 from everypair.tuning.result import Tuning
 from everypair.tuning.space import Space, checked_space, derive_space, resolved
 from everypair.tuning.trial import Trial, can_start_warm, run_trial
-from everypair.tuning.users import HeldOut, Means, mean, standard_error, user_metric
+from everypair.tuning.users import HeldOut, Means, checked_metric, mean, standard_error
 from everypair.tuning.with_optuna import OptunaSearch, import_optuna
 
 Array = NDArray[Any]
@@ -98,7 +98,7 @@ def tune(
     (5, ['negative_weight', 'reg', 'weighting'], (1, 3))
     """
     clock = _checked_budget(budget, trials)
-    user_metric(metric)
+    checked_metric(metric)
     seed = check.integer("random_state", random_state, 0)
     method = _checked_search(search, storage)
     model = _prepared(model, fit_arguments, seed)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.metrics.patterns import positive_pattern, stored_pattern
-from everypair.metrics.per_row import AT_K, WHOLE_LIST, check_k
+from everypair.metrics.per_row import rows_error, user_metric
 from everypair.metrics.ranking import Ranker, check_truth
 from everypair.parallel import even_chunks
 
@@ -34,7 +34,7 @@ class HeldOut:
     """Held-out positives of (at most 10,000) users, measured by one metric."""
 
     def __init__(self, train: Any, test: Any, metric: str, seed: int, n_threads: int) -> None:
-        self.metric = user_metric(metric)
+        self.metric = checked_metric(metric)
         self.name = metric
         seen, positives = stored_pattern(train, "train"), positive_pattern(test, "held-out entries")
         check_truth(seen, positives, "train", "held-out entries")
@@ -60,22 +60,18 @@ class HeldOut:
         return Means(*(mean(values[half]) for half in halves))
 
 
-def user_metric(name: str) -> Callable[[Any], Array]:
-    """The metric of a ranking by its name, one value per row.
+def checked_metric(name: Any) -> Callable[[Any], Array]:
+    """The metric of a ranking by its name, one value per user.
 
-    >>> user_metric("ndcg@0")
+    >>> checked_metric("coverage@10")
     Traceback (most recent call last):
         ...
-    ValueError: metric must be one of precision@k, recall@k, ndcg@k, hit_rate@k, map@k, nhlu, map, auc, ...
+    ValueError: coverage@10 is a metric of all users together; tune compares users one by one.
     """
-    kind, at, k = str(name).partition("@")
-    if not at and kind in WHOLE_LIST:
-        return WHOLE_LIST[kind]
-    if kind in AT_K and k.isdecimal() and int(k) > 0:
-        length, at_k = check_k(int(k)), AT_K[kind]
-        return lambda ranking: at_k(ranking, length)
-    names = ", ".join([*(f"{each}@k" for each in AT_K), *WHOLE_LIST])
-    raise ValueError(f"metric must be one of {names}, with a number for k; got {name!r}.")
+    metric = user_metric(name)
+    if metric is None:
+        raise ValueError(f"{name} is a metric of all users together; tune compares users one by one.")
+    return metric
 
 
 def mean(values: Array) -> float:
@@ -94,5 +90,4 @@ def standard_error(values: Array) -> float:
     >>> standard_error(np.array([1.0, np.nan, 0.0]))
     0.5
     """
-    defined = values[~np.isnan(values)]
-    return float(defined.std(ddof=1) / np.sqrt(len(defined))) if len(defined) > 1 else float("nan")
+    return rows_error(values, "test")
