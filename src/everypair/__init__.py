@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         SubsampledMF,
         load,
     )
+    from everypair.training.interruption import InterruptedTraining
+    from everypair.tuning import tune
 
 __version__ = "0.1.0"
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "Checkpoint",
     "EnsembleMF",
     "Explanation",
+    "InterruptedTraining",
     "ItemItem",
     "MultiLabelMF",
     "OneClassMF",
@@ -34,15 +37,17 @@ __all__ = [
     "SubsampledMF",
     "__version__",
     "load",
+    "tune",
 ]
-_ROOMS = ("data", "evaluate", "features", "metrics", "models", "testing")
+_ELSEWHERE = {"InterruptedTraining": "everypair.training.interruption", "tune": "everypair.tuning"}
+_ROOMS = ("data", "evaluate", "features", "metrics", "models", "testing", "tuning")
 
 if not TYPE_CHECKING:  # what is imported above is all that a type checker should see
 
     def __getattr__(name: str) -> Any:
         """Import models, and the rooms they come from, when they are first asked for."""
         if name in __all__:
-            return getattr(import_module("everypair.models"), name)
+            return getattr(import_module(_ELSEWHERE.get(name, "everypair.models")), name)
         if name in _ROOMS:
             return import_module(f"everypair.{name}")
         raise AttributeError(f"module 'everypair' has no attribute {name!r}")

@@ -108,6 +108,8 @@ def refuse_events(matrix: Any, name: str) -> None:
 def as_csr(matrix: Any, dtype: Any, name: str) -> tuple[Any, int]:
     """Return a canonical CSR array (sorted, duplicates summed) and the number of entries stored before."""
     refuse_events(matrix, name)
+    if not sp.issparse(matrix) and hasattr(matrix, "tocsr"):  # everypair.data.Entries
+        matrix = matrix.tocsr()
     array: Any = matrix if sp.issparse(matrix) else dense_array(matrix, name)
     if array.dtype.kind not in "buif":
         if array.dtype.kind == "c":

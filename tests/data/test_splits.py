@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair.data.splits import split_entries, split_leave_last, split_per_row, split_rows, split_time
+from everypair.data.splits import (
+    split_cold_items,
+    split_entries,
+    split_leave_last,
+    split_per_row,
+    split_rows,
+    split_time,
+)
 
 
 def interactions(rows=60, columns=40, density=0.3, seed=0, dtype=np.float32):
@@ -138,6 +145,19 @@ def test_time_divides_train_from_test():
         assert entries(test).keys() == held
     train, test = split_time(matrix, np.zeros(matrix.nnz))
     assert (train.nnz, test.nnz) == (matrix.nnz, 0)  # entries at the dividing moment stay
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
+def test_cold_items_have_no_entry_in_train(share):
+    dense = np.random.default_rng(2).random((30, 20)) < 0.3
+    dense[:, 3] = False
+    matrix = sp.csr_array(dense)
+    train, test = split_cold_items(matrix, share, random_state=5)
+    cold, warm = set(test.indices.tolist()), set(train.indices.tolist())
+    assert not cold & warm
+    assert cold | warm == set(range(20)) - {3}
+    assert len(cold) == min(max(round(share * 19), 1), 18)
+    assert np.array_equal((train + test).toarray(), matrix.toarray())
 
 
 def test_rows_split_holds_out_whole_rows():

@@ -31,11 +31,12 @@ def test_the_answer_adds_and_noise_does_not():
     assert report.rows["all"]["ndcg@10"] > report.rows["none"]["ndcg@10"] + 0.05
     lines = str(report).splitlines()
     assert len(lines) == 5
-    assert lines[0].split() == ["ndcg@10", "adds"]
-    adds = [line.split()[-1] for line in lines[2:4]]
+    assert lines[0].split() == ["ndcg@10", "±", "adds", "±"]
+    adds = [line.split()[-2] for line in lines[2:4]]
     assert [text[0] for text in adds] == ["+", "-"]
     assert float(adds[0]) == pytest.approx(report.gain("right_features[group]"), abs=1e-4)
-    assert lines[4].split() == ["none", f"{report.rows['none']['ndcg@10']:.4f}"]
+    none = report.rows["none"]
+    assert lines[4].split() == ["none", f"{none['ndcg@10']:.4f}", f"{none.standard_errors['ndcg@10']:.4f}"]
 
 
 def test_each_row_is_a_fit_of_its_own():
@@ -53,6 +54,27 @@ def test_each_row_is_a_fit_of_its_own():
     by_hand = report.rows["all"]["recall@5"] - report.rows["without left_graph"]["recall@5"]
     assert report.gain("left_graph") == pytest.approx(by_hand)
     assert model.own_vectors == (True, False)  # the caller's model is not touched
+
+
+def test_the_error_of_a_gain_is_paired():
+    report = feature_report(MODEL, TRAIN, TEST, right_features=ANSWER, metric="recall@3")
+    fitted, plain = OneClassMF(**MODEL.get_params()).fit(TRAIN, right_features=ANSWER), OneClassMF(**MODEL.get_params())
+    gains = []
+    plain.fit(TRAIN)
+    for user in np.flatnonzero(TEST.sum(axis=1)):
+        one, other = (
+            ranking_metrics(
+                type("One", (), {"score_users": lambda self, users: model.score_users([user])})(),  # noqa: B023
+                TRAIN[[user]], TEST[[user]], [3],
+            )["recall@3"]
+            for model in (fitted, plain)
+        )  # fmt: skip
+        gains.append(one - other)
+    assert report.gain("right_features") == pytest.approx(np.mean(gains))
+    assert report.gain_error("right_features") == pytest.approx(np.std(gains, ddof=1) / np.sqrt(len(gains)))
+    assert np.isnan(
+        feature_report(MODEL, TRAIN, TEST, right_features=ANSWER, metric="coverage@3").gain_error("right_features")
+    )
 
 
 def test_any_length_of_the_list():

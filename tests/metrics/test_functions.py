@@ -31,6 +31,11 @@ def ndcg(ranked, good, k):
 
 
 def map_at(ranked, good, k):
+    right = [place for place, j in enumerate(ranked[:k], start=1) if j in good]
+    return sum(precision(ranked, good, place) for place in right) / min(k, len(good))
+
+
+def mean_precision(ranked, good, k):
     return sum(precision(ranked, good, j) for j in range(1, k + 1)) / k
 
 
@@ -81,6 +86,7 @@ AT_K = {
     "hit_rate@": (metrics.hit_rate_at_k, hit_rate),
     "ndcg@": (metrics.ndcg_at_k, ndcg),
     "map@": (metrics.map_at_k, map_at),
+    "mean_precision@": (metrics.mean_precision_at_k, mean_precision),
 }
 WHOLE = {"nhlu": metrics.nhlu, "map": metrics.mean_average_precision, "auc": metrics.auc}
 
@@ -133,7 +139,9 @@ def test_numbers_by_hand():
     assert metrics.recall_at_k(*args, 3, exclude) == 0.5
     assert metrics.hit_rate_at_k(*args, 3, exclude) == 1.0
     assert metrics.ndcg_at_k(*args, 4, exclude) == pytest.approx((1 + 0.43067655807) / (1 + 0.63092975357))
-    assert metrics.map_at_k(*args, 4, exclude) == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 2) / 4)
+    assert metrics.map_at_k(*args, 3, exclude) == 0.5
+    assert metrics.map_at_k(*args, 4, exclude) == metrics.mean_average_precision(*args, exclude)
+    assert metrics.mean_precision_at_k(*args, 4, exclude) == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 2) / 4)
     assert metrics.nhlu(*args, exclude) == pytest.approx((1 + 0.59460355750) / (1 + 0.84089641525))
     assert metrics.mean_average_precision(*args, exclude) == 0.75
     assert metrics.auc(*args, exclude) == pytest.approx(4 / 6)
@@ -175,8 +183,9 @@ def test_a_perfect_ranking_is_exactly_one():
     everything = np.ones_like(truth)
     for k in range(1, 40):
         assert metrics.precision_at_k(scores, everything, k) == 1.0
-        assert metrics.map_at_k(scores, everything, k) == pytest.approx(1.0, abs=1e-13)
-        assert metrics.map_at_k(scores, everything, k) <= 1.0
+        assert metrics.map_at_k(scores, everything, k) == 1.0
+        assert metrics.mean_precision_at_k(scores, everything, k) == pytest.approx(1.0, abs=1e-13)
+        assert metrics.mean_precision_at_k(scores, everything, k) <= 1.0
 
 
 def test_lists_longer_than_the_items_still_divide_by_k():
@@ -184,7 +193,8 @@ def test_lists_longer_than_the_items_still_divide_by_k():
     assert metrics.recall_at_k([[1, 2]], [[1, 1]], 8) == 1.0
     assert metrics.ndcg_at_k([[1, 2]], [[1, 1]], 10**12) == 1.0
     assert metrics.coverage_at_k([[1, -np.inf]], [[1, 0]], 10**12) == 0.5
-    assert metrics.map_at_k([[1, 2]], [[1, 0]], 4) == pytest.approx((0 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
+    assert metrics.map_at_k([[1, 2]], [[1, 0]], 4) == 0.5
+    assert metrics.mean_precision_at_k([[1, 2]], [[1, 0]], 4) == pytest.approx((0 + 1 / 2 + 1 / 3 + 1 / 4) / 4)
 
 
 @pytest.mark.parametrize("kind", [sp.csr_array, sp.csc_matrix, sp.coo_array, sp.lil_matrix])

@@ -16,10 +16,39 @@ def problem(n_rows=300, n_items=90, dtype=np.float32):
 def test_keys_are_exactly_these():
     scores, seen, test = problem()
     result = stream_metrics(lambda rows: scores[rows], seen, test, ks=[3, 7])
-    at_k = ["precision", "recall", "ndcg", "hit_rate", "map", "coverage"]
+    at_k = ["precision", "recall", "ndcg", "hit_rate", "map", "mean_precision", "coverage"]
     assert set(result) == {f"{name}@{k}" for name in at_k for k in (3, 7)} | {"nhlu", "map", "auc"}
     assert all(type(value) is float and 0 <= value <= 1 for value in result.values())
     assert set(stream_metrics(lambda rows: scores[rows], seen, test, ks=())) == {"nhlu", "map", "auc"}
+
+
+@pytest.mark.parametrize("average", ["test", "all"])
+def test_standard_errors_are_those_of_the_rows(average):
+    scores, seen, test = problem()
+    result = stream_metrics(lambda rows: scores[rows], seen, test, ks=[3], average=average)
+    assert set(result.standard_errors) == set(result) - {"coverage@3"}
+    one_by_one = {name: [] for name in result.standard_errors}
+    for row in range(len(scores)):
+        own = {"precision@3": 0.0, "auc": 0.0, "map@3": 0.0}
+        if test[[row]].nnz:
+            own = stream_metrics(lambda _: scores[[row]], seen[[row]], test[[row]], ks=[3])  # noqa: B023
+        elif average == "test":
+            continue
+        for name in ("precision@3", "auc", "map@3"):
+            one_by_one[name].append(own[name])
+    for name in ("precision@3", "auc", "map@3"):
+        values = np.array(one_by_one[name])
+        assert result[name] == pytest.approx(values.mean())
+        assert result.standard_errors[name] == pytest.approx(values.std(ddof=1) / np.sqrt(len(values)))
+        low, high = result.interval(name)
+        assert high - low == pytest.approx(2 * 1.96 * result.standard_errors[name])
+    with pytest.raises(ValueError, match="'coverage@3' is no mean over rows"):
+        result.interval("coverage@3")
+
+
+def test_one_row_has_no_standard_error():
+    result = stream_metrics(lambda rows: np.array([[1.0, 2.0]]), [[0, 0]], [[0, 1]], ks=[1])
+    assert np.isnan(result.standard_errors["ndcg@1"])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -120,6 +120,26 @@ def split_time(interactions: Any, times: Any = None, test_share: float = 0.1) ->
     return _part(events, matrix, ~held_out), _part(events, matrix, held_out)
 
 
+def split_cold_items(interactions: Any, test_share: float = 0.1, random_state: Any = 0) -> tuple[Any, Any]:
+    """Hold out whole columns: ``test_share`` of the items that have entries (rounded, at least one) are not in train.
+
+    For items known by features alone: their columns of train are empty, and test has all their entries.
+
+    >>> train, test = split_cold_items(np.ones((3, 10)), test_share=0.2)
+    >>> sorted(set(test.indices.tolist()) & set(train.indices.tolist())), len(set(test.indices.tolist()))
+    ([], 2)
+    """
+    events, matrix = _canonical(interactions)
+    _check_share(test_share, "test_share")
+    known = np.unique(matrix.indices)
+    if len(known) < 2:
+        raise ValueError("Whole items can only be held out of a matrix in which at least two have entries.")
+    size = min(max(int(_rounded(test_share * len(known))), 1), len(known) - 1)
+    cold = np.random.default_rng(random_state).permutation(known)[:size]
+    held_out = np.isin(matrix.indices, cold)
+    return _part(events, matrix, ~held_out), _part(events, matrix, held_out)
+
+
 def split_rows(
     interactions: Any, test_share: float = 0.1, hidden_share: float = 0.2, random_state: Any = 0
 ) -> RowSplit:

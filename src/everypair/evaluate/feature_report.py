@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
-from everypair.evaluate.ranking_metrics import ranking_metrics
-from everypair.metrics.per_row import AT_K, WHOLE_LIST
-from everypair.metrics.stream import KS
+from everypair.evaluate.ranking_metrics import rank_users
+from everypair.metrics.means import Metrics
+from everypair.metrics.per_row import metric_lengths, rows_error, user_metric
+from everypair.metrics.stream import KS, summarise
+from everypair.solvers.loop import StopRules
+from everypair.training.clock import Clock
+from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
 
 SOURCES = ("left_features", "right_features", "left_graph", "right_graph")
 
@@ -20,25 +26,46 @@ SOURCES = ("left_features", "right_features", "left_graph", "right_graph")
 class FeatureReport:
     """One row per variant: ``"all"``, ``"without …"`` for every part, ``"none"``; each with its metrics.
 
-    ``gain(name)`` is what a part adds to the metric: the score with everything less the score without it.
+    ``gain(name)`` is what a part adds to the metric: the score with everything less the score without it, and
+    ``gain_error(name)`` the standard error of that, user by user. ``missing`` names the variants that time or Ctrl-C
+    left no room for.
     """
 
     metric: str
-    rows: dict[str, dict[str, float]]
+    rows: dict[str, Metrics]
+    missing: tuple[str, ...] = ()
+    users: dict[str, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
 
     def gain(self, part: str) -> float:
         """Score with everything less the score without ``part``; below zero where it hurts."""
+        self._check(part)
+        return self.rows["all"][self.metric] - self.rows[f"without {part}"][self.metric]
+
+    def gain_error(self, part: str) -> float:
+        """Standard error of the gain over users; NaN for a metric that is no mean over users."""
+        self._check(part)
+        if not self.users:
+            return math.nan
+        return rows_error(self.users["all"] - self.users[f"without {part}"], "test")
+
+    def _check(self, part: str) -> None:
+        if f"without {part}" in self.missing:
+            raise ValueError(f"there was no time to measure the model without {part}.")
         if f"without {part}" not in self.rows:
             parts = ", ".join(name.removeprefix("without ") for name in self.rows if name.startswith("without "))
             raise ValueError(f"part must be one of {parts}, got {part!r}.")
-        return self.rows["all"][self.metric] - self.rows[f"without {part}"][self.metric]
 
     def __str__(self) -> str:
         width = max(map(len, self.rows))
-        lines = [f"{'':{width}}  {self.metric:>10}  {'adds':>8}"]
+        lines = [f"{'':{width}}  {self.metric:>10}  {'±':>6}  {'adds':>8}  {'±':>6}"]
         for name, metrics in self.rows.items():
-            adds = f"{self.gain(name.removeprefix('without ')):+8.4f}" if name.startswith("without ") else ""
-            lines.append(f"{name:{width}}  {metrics[self.metric]:10.4f}  {adds}".rstrip())
+            line = f"{name:{width}}  {metrics[self.metric]:10.4f}  {_error(metrics.standard_errors.get(self.metric))}"
+            if name.startswith("without "):
+                part = name.removeprefix("without ")
+                line += f"  {self.gain(part):+8.4f}  {_error(self.gain_error(part))}"
+            lines.append(line.rstrip())
+        if self.missing:
+            lines.append(f"not measured: {', '.join(self.missing)}")
         return "\n".join(lines)
 
 
@@ -52,13 +79,15 @@ def feature_report(
     left_graph: Any = None,
     right_graph: Any = None,
     metric: str = "ndcg@10",
+    time_limit: float | None = None,
     **fit_arguments: Any,
 ) -> FeatureReport:
     """Fit clones of ``model`` on ``train`` with and without each group of features and each graph; measure on ``test``.
 
     Features given as a dict of named groups are left out group by group. The model is fitted once with everything, once
     without each part, and once without any side information: parts + 2 fits. A side that needs features
-    (``own_vectors=False``) gets own vectors in the variants that take its last features away.
+    (``own_vectors=False``) gets own vectors in the variants that take its last features away. ``time_limit``, in
+    seconds, and Ctrl-C end the whole report: variants that were not trained by then are named in ``missing``.
 
     >>> import numpy as np
     >>> from everypair import OneClassMF
@@ -74,7 +103,8 @@ def feature_report(
     given = {name: part for name, part in given.items() if part is not None}
     if not given:
         raise ValueError("there is no side information to report on: give features or a graph.")
-    lengths = sorted({*KS, *_lengths(metric)})
+    lengths = sorted({*KS, *metric_lengths(metric)})
+    StopRules.checked(1, 0.0, None, time_limit)
     variants: dict[str, dict[str, Any]] = {"all": given}
     for name, part in given.items():
         rest = {other: value for other, value in given.items() if other != name}
@@ -89,22 +119,37 @@ def feature_report(
         raise TypeError(f"{type(model).__name__} takes no side information: report on OneClassMF or SubsampledMF.")
     if model.random_state is None:  # one start for all variants, or their differences are partly luck
         model = clone(model).set_params(random_state=int(np.random.default_rng().integers(2**31)))
-    rows = {}
-    for name, side_information in variants.items():
-        fitted = _with_own_vectors(clone(model), side_information).fit(train, **side_information, **fit_arguments)
-        rows[name] = ranking_metrics(fitted, train, test, lengths)
-    return FeatureReport(metric, rows)
+    rows: dict[str, Metrics] = {}
+    users: dict[str, NDArray[np.float64]] = {}
+    clock = Clock.start(time_limit)
+    try:
+        for name, side_information in variants.items():
+            if rows and clock.left() <= 0:
+                break
+            fitted = _with_own_vectors(clone(model), side_information)
+            left = clock.limit()
+            if left is not None:
+                fitted.set_params(time_limit=min(left, model.time_limit or left))
+            with inner_fits():
+                fitted.fit(train, **side_information, **fit_arguments)
+            if was_interrupted(fitted):
+                raise KeyboardInterrupt
+            if rows and clock.left() <= 0:  # cut short, and not to be compared
+                break
+            ranking = rank_users(fitted, train, test, lengths)
+            rows[name] = summarise(ranking, lengths, "test")
+            of_users = user_metric(metric)
+            if of_users is not None:
+                users[name] = of_users(ranking)
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        warn_interrupted(f"{len(rows)} of {len(variants)} variants are measured.")
+    return FeatureReport(metric, rows, tuple(name for name in variants if name not in rows), users)
 
 
-def _lengths(metric: str) -> tuple[int, ...]:
-    """Check the name of a metric before any work; returns its k, if it has one."""
-    name, at, k = str(metric).partition("@")
-    if not at and name in WHOLE_LIST:
-        return ()
-    if name in (*AT_K, "coverage") and k.isdecimal() and int(k) > 0:
-        return (int(k),)
-    names = ", ".join([*(f"{each}@k" for each in (*AT_K, "coverage")), *WHOLE_LIST])
-    raise ValueError(f"metric must be one of {names}, with a number for k; got {metric!r}.")
+def _error(error: float | None) -> str:
+    return f"{'' if error is None or math.isnan(error) else format(error, '.4f'):>6}"
 
 
 def _with_own_vectors(model: Any, side_information: dict[str, Any]) -> Any:

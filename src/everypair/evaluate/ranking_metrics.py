@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.evaluate.by_id import without_ids
+from everypair.metrics.means import Metrics
 from everypair.metrics.patterns import Matrix, positive_pattern, stored_pattern, to_csr
-from everypair.metrics.ranking import check_truth
-from everypair.metrics.stream import KS, MEMORY_MB, measure
+from everypair.metrics.per_row import check_average
+from everypair.metrics.ranking import Ranking, check_truth
+from everypair.metrics.stream import KS, MEMORY_MB, check_lengths, rank_rows, summarise
 
 
 class ScoresUsers(Protocol):
@@ -40,7 +42,7 @@ def ranking_metrics(
     average: str = "test",
     memory_mb: float = MEMORY_MB,
     n_threads: int | None = None,
-) -> dict[str, float]:
+) -> Metrics:
     """Rank every item a user has not seen by the model's scores, and measure where the test positives stand.
 
     Parameters
@@ -70,8 +72,9 @@ def ranking_metrics(
     Returns
     -------
     dict
-        ``precision@k``, ``recall@k``, ``ndcg@k``, ``hit_rate@k``, ``map@k``, ``coverage@k`` for every k, and
-        ``nhlu``, ``map``, ``auc``, as defined in `everypair.metrics`.
+        ``precision@k``, ``recall@k``, ``ndcg@k``, ``hit_rate@k``, ``map@k``, ``mean_precision@k``, ``coverage@k`` for
+        every k, and ``nhlu``, ``map``, ``auc``, as defined in `everypair.metrics`. Its ``standard_errors`` holds the
+        standard error of each (but coverage) over users, its ``interval(name)`` 95 %.
 
     Examples
     --------
@@ -86,6 +89,21 @@ def ranking_metrics(
     0.5
     """
     model, train, test, fold_in = without_ids(model, train, test, fold_in)
+    lengths = check_lengths(ks)
+    check_average(average)
+    return summarise(rank_users(model, train, test, lengths, fold_in, memory_mb, n_threads), lengths, average)
+
+
+def rank_users(
+    model: ScoresUsers,
+    train: Matrix | None,
+    test: Matrix,
+    lengths: Sequence[int],
+    fold_in: Matrix | None = None,
+    memory_mb: float = MEMORY_MB,
+    n_threads: int | None = None,
+) -> Ranking:
+    """Where the test positives of every user stand; what the metrics of each user follow from."""
     if fold_in is None:
         if train is None:
             raise ValueError("train is needed to leave seen pairs out of the ranking; None is for fold_in only.")
@@ -106,4 +124,4 @@ def ranking_metrics(
             )
         return scores
 
-    return measure(score_rows, seen, positives, ks, average, memory_mb, n_threads)
+    return rank_rows(score_rows, seen, positives, lengths, memory_mb, n_threads)

@@ -64,12 +64,23 @@ def hit_rate_at_k(scores: Any, truth: Matrix, k: int, exclude: Matrix | None = N
 
 
 def map_at_k(scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test") -> float:
-    """Mean of precision@1, …, precision@k: equation (52) of Yuan et al. (ESL), not a truncated `map`.
+    """Average precision cut at k: the sum of the precision at every positive among the first k, over min(k, positives).
 
-    >>> round(map_at_k([[0.9, 0.5, 0.1]], [[1, 0, 0]], k=2), 6)
-    0.75
+    >>> map_at_k([[0.9, 0.5, 0.1]], [[1, 0, 1]], k=2)
+    0.5
     """
     return _at_k("map", scores, truth, k, exclude, average)
+
+
+def mean_precision_at_k(
+    scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test"
+) -> float:
+    """Mean of precision@1, …, precision@k: what Yuan et al. (ESL) call MAP@k, their equation (52).
+
+    >>> round(mean_precision_at_k([[0.9, 0.5, 0.1]], [[1, 0, 0]], k=2), 6)
+    0.75
+    """
+    return _at_k("mean_precision", scores, truth, k, exclude, average)
 
 
 def nhlu(scores: Any, truth: Matrix, exclude: Matrix | None = None, average: str = "test") -> float:

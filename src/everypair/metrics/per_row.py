@@ -3,7 +3,8 @@
 With the positives' 0-based ranks r_1 < … < r_p of a row and hits_k the number of them below k,
 
     precision@k = hits_k / k                   recall@k   = hits_k / p
-    hit_rate@k  = [hits_k > 0]                 map@k      = (1/k) Σ_{j=1..k} precision@j
+    hit_rate@k  = [hits_k > 0]                 map@k      = Σ_{r_t<k} t / (r_t + 1) / min(k, p)
+    mean_precision@k = (1/k) Σ_{j=1..k} precision@j, which is ESL's (52)
     ndcg@k      = Σ_{r_t<k} 1/log₂(r_t + 2) / Σ_{t=0..min(k,p)−1} 1/log₂(t + 2)
     nhlu        = Σ_t 2^(−r_t/4) / Σ_{t=0..p−1} 2^(−t/4)
     map         = (1/p) Σ_t t / (r_t + 1)      auc        = correct pairs / (p · negatives)
@@ -70,7 +71,14 @@ def ndcg(ranking: Ranking, k: int) -> Values:
     return _share_of_ideal(ranking, gains, 1 / np.log2(np.arange(longest) + 2.0))
 
 
-def map_of_first(ranking: Ranking, k: int) -> Values:
+def average_precision_of_first(ranking: Ranking, k: int) -> Values:
+    """Precision at the place of every positive among the first k, over as many positives as k places hold."""
+    found = np.arange(len(ranking.ranks)) - np.repeat(ranking.indptr[:-1], ranking.n_positives) + 1
+    gains = np.where(ranking.ranks < k, found / (ranking.ranks + 1.0), 0.0)
+    return _ratio(ranking.sum_rows(gains), np.minimum(ranking.n_positives, k))
+
+
+def mean_precision(ranking: Ranking, k: int) -> Values:
     """Mean of precision@1 … precision@k, to which a positive of rank r < k adds (1/k) Σ_{j=r+1..k} 1/j."""
     found = np.minimum(ranking.ranks, k).astype(np.float64)
     total = ranking.sum_rows(digamma(k + 1.0) - digamma(found + 1.0))  # differences of harmonic numbers
@@ -101,13 +109,38 @@ AT_K: dict[str, Callable[[Ranking, int], Values]] = {
     "recall": recall,
     "ndcg": ndcg,
     "hit_rate": hit_rate,
-    "map": map_of_first,
+    "map": average_precision_of_first,
+    "mean_precision": mean_precision,
 }
 WHOLE_LIST: dict[str, Callable[[Ranking], Values]] = {
     "nhlu": half_life_utility,
     "map": average_precision,
     "auc": pair_accuracy,
 }
+
+
+def metric_lengths(name: Any) -> tuple[int, ...]:
+    """Refuse what is no name of a metric; return its k, if it has one.
+
+    >>> metric_lengths("ndcg@10"), metric_lengths("auc")
+    ((10,), ())
+    """
+    kind, at, k = str(name).partition("@")
+    if not at and kind in WHOLE_LIST:
+        return ()
+    if kind in (*AT_K, "coverage") and k.isdecimal() and int(k) > 0:
+        return (int(k),)
+    names = ", ".join([*(f"{each}@k" for each in (*AT_K, "coverage")), *WHOLE_LIST])
+    raise ValueError(f"metric must be one of {names}, with a number for k; got {name!r}.")
+
+
+def user_metric(name: Any) -> Callable[[Ranking], Values] | None:
+    """The metric of a ranking by its name, one value per row; ``None`` for coverage, which no row has by itself."""
+    lengths = metric_lengths(name)
+    if not lengths:
+        return WHOLE_LIST[str(name)]
+    at_k = AT_K.get(str(name).partition("@")[0])
+    return None if at_k is None else lambda ranking: at_k(ranking, lengths[0])
 
 
 def coverage(ranking: Ranking, k: int) -> float:
@@ -124,6 +157,16 @@ def average_rows(values: Values, average: str) -> float:
     defined = values[~np.isnan(values)]
     rows = len(defined) if average == "test" else len(values)
     return float(defined.sum() / rows) if rows else math.nan
+
+
+def rows_error(values: Values, average: str) -> float:
+    """Standard error of :func:`average_rows`, s/√rows; NaN for fewer than two rows.
+
+    >>> rows_error(np.array([1.0, 0.0, np.nan]), "test")
+    0.5
+    """
+    counted = values[~np.isnan(values)] if average == "test" else np.nan_to_num(values, nan=0.0)
+    return float(counted.std(ddof=1) / np.sqrt(len(counted))) if len(counted) > 1 else math.nan
 
 
 def check_average(average: str) -> None:

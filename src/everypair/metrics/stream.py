@@ -9,9 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.metrics.means import Metrics
 from everypair.metrics.patterns import Matrix, positive_pattern, stored_pattern
-from everypair.metrics.per_row import AT_K, WHOLE_LIST, average_rows, check_average, check_k, coverage
-from everypair.metrics.ranking import Ranker, check_truth
+from everypair.metrics.per_row import AT_K, WHOLE_LIST, average_rows, check_average, check_k, coverage, rows_error
+from everypair.metrics.ranking import Ranker, Ranking, check_truth
 from everypair.parallel import even_chunks, resolve_threads
 
 KS = (1, 5, 10, 20)
@@ -29,7 +30,7 @@ def stream_metrics(
     average: str = "test",
     memory_mb: float = MEMORY_MB,
     n_threads: int | None = None,
-) -> dict[str, float]:
+) -> Metrics:
     """Compute every ranking metric without ever holding all scores.
 
     Parameters
@@ -53,9 +54,10 @@ def stream_metrics(
     Returns
     -------
     dict
-        ``precision@k``, ``recall@k``, ``ndcg@k``, ``hit_rate@k``, ``map@k``, ``coverage@k`` for every k, and
-        ``nhlu``, ``map``, ``auc``: see the functions in `everypair.metrics`. All are in [0, 1], except that
-        auc is NaN where no row has a pair of a positive and a negative.
+        ``precision@k``, ``recall@k``, ``ndcg@k``, ``hit_rate@k``, ``map@k``, ``mean_precision@k``, ``coverage@k``
+        for every k, and ``nhlu``, ``map``, ``auc``: see the functions in `everypair.metrics`. All are in [0, 1],
+        except that auc is NaN where no row has a pair of a positive and a negative. Its ``standard_errors`` holds
+        those of all but coverage, over the rows of the mean.
 
     Examples
     --------
@@ -78,29 +80,52 @@ def measure(
     average: str,
     memory_mb: float,
     n_threads: int | None,
-) -> dict[str, float]:
+) -> Metrics:
     """Do the work of `stream_metrics` on patterns that have been checked."""
+    lengths = check_lengths(ks)
+    check_average(average)
+    return summarise(rank_rows(score_rows, seen, positives, lengths, memory_mb, n_threads), lengths, average)
+
+
+def check_lengths(ks: Any) -> list[int]:
+    """The lengths of the top lists, or a sentence."""
     if not isinstance(ks, (Sequence, np.ndarray)):
         raise ValueError(f"ks must be a sequence of positive integers such as (5, 10), got {ks!r}.")
-    lengths = [check_k(k) for k in ks]
-    check_average(average)
+    return [check_k(k) for k in ks]
+
+
+def rank_rows(
+    score_rows: ScoreRows,
+    seen: sp.csr_array,
+    positives: sp.csr_array,
+    lengths: Sequence[int],
+    memory_mb: float,
+    n_threads: int | None,
+) -> Ranking:
+    """Where the positives of every row stand, block by block."""
     threads = resolve_threads(n_threads)
     if not memory_mb > 0:
         raise ValueError(f"memory_mb must be positive, got {memory_mb!r}.")
-
     ranker = Ranker(seen, positives, top=max(lengths, default=0))
     rows = ranker.rows
     row_bytes = positives.shape[1] * np.dtype(np.float64).itemsize
     for start, stop in even_chunks(len(rows), max(1, int(memory_mb * 2**20 / row_bytes))):
         block = rows[start:stop]
         ranker.add(block, np.asarray(score_rows(block)), threads)
+    return ranker.ranking
 
-    ranking = ranker.ranking
-    result = {}
+
+def summarise(ranking: Ranking, lengths: Sequence[int], average: str) -> Metrics:
+    """Means over rows, and their standard errors."""
+    result, errors = {}, {}
+
+    def keep(name: str, values: Any) -> None:
+        result[name], errors[name] = average_rows(values, average), rows_error(values, average)
+
     for k in lengths:
         for name, metric in AT_K.items():
-            result[f"{name}@{k}"] = average_rows(metric(ranking, k), average)
+            keep(f"{name}@{k}", metric(ranking, k))
         result[f"coverage@{k}"] = coverage(ranking, k)
     for name, whole in WHOLE_LIST.items():
-        result[name] = average_rows(whole(ranking), average)
-    return result
+        keep(name, whole(ranking))
+    return Metrics(result, errors)

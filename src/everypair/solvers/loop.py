@@ -154,7 +154,7 @@ def run(
 
     An objective that is not finite after the first sweep is refused: there is nothing to keep.
     ``history[t]["seconds"]`` is the cumulative time of the sweeps alone, without compilation, validation or callbacks.
-    Ctrl-C ends the loop after the sweep under way is dropped.
+    Ctrl-C ends the loop and drops the sweep under way; one that comes while another is handled is raised.
     ``keep`` is told where the loop stands after every sweep that no rule but ``max_iter`` made the last; ``resumed``,
     such a place, is where it goes on from instead of ``state``.
     """
@@ -204,6 +204,8 @@ def run(
                 break
             if keep is not None:
                 keep(Standing(state, kept, history, best, stale))
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        if isinstance(stop.__context__, KeyboardInterrupt):
+            raise
         status = Status.INTERRUPTED
     return Outcome(kept, history, status)

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from everypair.solvers.loop import Callback, Outcome, Solver, Standing, StopRules, run
+from everypair.solvers.loop import Callback, Outcome, Solver, Standing, Status, StopRules, run
 from everypair.solvers.state import State
+from everypair.training.interruption import warn_interrupted
 from everypair.training.progress import Progress
 
 S = TypeVar("S", bound=State)
@@ -45,7 +46,8 @@ def train(
 
     ``warm_up`` takes the solver's steps on next to nothing, so that compilation is over (and announced) before the
     clock starts. ``validate`` measures a state after every sweep; ``monitor`` names the metric that ``patience``
-    watches and the progress bar shows. A warm start is a ``start`` that was learnt before. Ctrl-C keeps what is learnt.
+    watches and the progress bar shows. A warm start is a ``start`` that was learnt before. Ctrl-C keeps the sweeps that
+    are done and warns; before the first of them it raises ``KeyboardInterrupt``.
     ``identity`` is what the result depends on, an estimator and its checked data: a :class:`Keeper` among the callbacks
     goes on with a training of the same identity only.
     """
@@ -54,10 +56,15 @@ def train(
         if warm_up is not None:
             _announced(warm_up, progress)
         resumed = None if keeper is None else keeper.resume(identity, solver, rules)
-        return run(
+        outcome = run(
             solver, start, rules, validate=validate, monitor=monitor, callbacks=(progress.advance, *callbacks),
             resumed=resumed, keep=None if keeper is None else partial(keeper.keep, identity, solver),
         )  # fmt: skip
+    if outcome.status is Status.INTERRUPTED:
+        if not outcome.history:
+            raise KeyboardInterrupt
+        warn_interrupted(f"the model is what {len(outcome.history)} of {rules.max_iter} sweeps have learnt.")
+    return outcome
 
 
 def _keeper(callbacks: tuple[Any, ...]) -> tuple[Keeper | None, tuple[Callback, ...]]:

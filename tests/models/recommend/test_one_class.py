@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair import EnsembleMF, OneClassMF, Popularity, SubsampledMF
+from everypair import EnsembleMF, InterruptedTraining, OneClassMF, Popularity, SubsampledMF
 from everypair.data import Pairs, split_entries, time_decay
 from everypair.evaluate import ranking_metrics
 from everypair.problem.layout import Layout
@@ -183,7 +183,8 @@ def test_ctrl_c_leaves_a_usable_model():
             raise KeyboardInterrupt
 
     matrix, held_out = block_matrix()
-    fitted = model(tol=0.0).fit(matrix, callbacks=[interrupt])
+    with pytest.warns(InterruptedTraining, match="2 of"):
+        fitted = model(tol=0.0).fit(matrix, callbacks=[interrupt])
     two_sweeps = model(tol=0.0, max_iter=2).fit(matrix)
     assert fitted.status_ is Status.INTERRUPTED
     assert np.array_equal(fitted.right_factors_, two_sweeps.right_factors_)

@@ -35,6 +35,8 @@ from everypair.solvers.closed_form import low_rank_regression
 from everypair.solvers.loop import Callback, Solver, Status, StopRules, checked_callbacks, run
 from everypair.solvers.preconditioner import Spectrum
 from everypair.solvers.state import Factors
+from everypair.training.clock import Clock
+from everypair.training.interruption import warn_interrupted
 from everypair.training.start import random_start
 from everypair.training.train import train
 from everypair.training.warm_up import sweep_on_two_pairs
@@ -79,7 +81,8 @@ class MultiLabelMF(MultiLabelClassifier):
         those of ``reg="auto"``, otherwise a tenth, which costs one more fit (with fewer than 50 rows: 0, and ½ for the
         squared loss).
     max_iter, tol, patience, time_limit : stop after so many sweeps, at a relative decrease of the objective below
-        ``tol``, after ``patience`` sweeps without a better nDCG@5 of the validation rows, or after so many seconds.
+        ``tol``, after ``patience`` sweeps without a better nDCG@5 of the validation rows, or after so many seconds, of
+        which the searches of ``reg`` and ``threshold`` take at most a half each of what is left.
     random_state : seed of the start (and of the landmarks); the same seed gives the same bits on any number of threads.
     n_threads : threads to use, all cores by default.
     dtype : ``"float32"`` or ``"float64"``.
@@ -185,7 +188,7 @@ class MultiLabelMF(MultiLabelClassifier):
         ``sample_weight`` and ``mask`` are those of every multi-label classifier here. ``validation``, a pair (X, Y) of
         other rows, is measured after each sweep and stops the training if ``patience`` is set. A callback gets a
         :class:`~everypair.solvers.loop.Sweep` and stops the training by returning ``True``. Ctrl-C keeps what was
-        learnt.
+        learnt and warns; in a search it ends that with the best so far and takes one sweep from there.
         """
         if self.patience is not None and validation is None:
             raise ValueError("patience needs validation data: fit(X, Y, validation=(X_other, Y_other)).")
@@ -195,13 +198,18 @@ class MultiLabelMF(MultiLabelClassifier):
         watched = None if validation is None else self._checked_validation(*_pair(validation), rows.labels, names)
         for_fit, for_threshold = check.generator(self.random_state).spawn(2)
         problem, kernel_map = self._problem(rows, for_fit)
-        choice, threshold, spectrum = self._searched(problem)
+        clock = self._clock(problem)
+        choice, threshold, cut_short, spectrum = self._searched(problem, clock)
+        learnt = None
         if check.is_number(self.threshold):
             threshold = float(self.threshold)
         elif threshold is None:
-            threshold = self._threshold_of(problem, choice, for_threshold)
+            threshold, learnt = self._threshold_of(problem, choice, for_threshold, clock)
         validate = None if watched is None else self._validator(*watched, kernel_map)
-        learnt = self._learn(problem, choice, for_fit, spectrum, validate, callbacks, watched)
+        if learnt is None:
+            learnt = self._learn(
+                problem, choice, for_fit, clock.limit(), spectrum, validate, callbacks, cut_short, watched
+            )
         self._keep(replace(learnt, kernel_map=kernel_map), y, threshold, names)
         return self
 
@@ -224,60 +232,95 @@ class MultiLabelMF(MultiLabelClassifier):
         problem.check_weights(self.dtype)
         return problem, kernel_map
 
-    def _searched(self, problem: LabelProblem) -> tuple[Choice, float | None, Spectrum | None]:
-        """The ridge (and weight of negatives) that ranks held-out rows best, the threshold found on them, XᵀRX."""
+    def _clock(self, problem: LabelProblem) -> Clock:
+        """What is left of the time limit, from when kernels are compiled."""
+        if self.time_limit is not None and self.solver != "svd":
+            objective = self._objective(problem, self._terms(problem, get_loss(self.loss)), Choice())
+            sweep_on_two_pairs(self._make_solver, objective, self._rank(problem.X.shape, problem.labels.shape[1]))()
+        return Clock.start(self.time_limit)
+
+    def _searched(
+        self, problem: LabelProblem, clock: Clock
+    ) -> tuple[Choice, float | None, Factors | None, Spectrum | None]:
+        """The ridge (and weight of negatives) that ranks held-out rows best, and the threshold found on them.
+
+        Then what the best candidate has learnt where Ctrl-C has cut the search short, and XᵀRX decomposed.
+        """
         if self.reg != "auto" or self.solver == "svd":
-            return Choice(), None, None
+            return Choice(), None, None, None
         loss, layout = get_loss(self.loss), Layout(self._rank(problem.X.shape, problem.labels.shape[1]))
+        search_clock = Clock.start(clock.limit(0.5))
 
         def learn(part: LabelProblem, choice: Choice, state: Factors | None, spectrum: Spectrum | None) -> Factors:
             objective = self._objective(part, self._terms(part, loss, choice.weight), choice)
             start = state or random_start(objective, layout, np.random.default_rng(0))
-            return run(self._make_solver(objective, spectrum), start, SEARCH_RULES).state
+            rules = replace(SEARCH_RULES, time_limit=search_clock.limit())
+            outcome = run(self._make_solver(objective, spectrum), start, rules)
+            if outcome.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            return outcome.state
 
-        search = RidgeSearch(problem, learn, np.dtype(self.dtype))
+        search = RidgeSearch(problem, learn, np.dtype(self.dtype), search_clock)
         weighted = loss.probabilistic and self.negative_weight == "auto" and self.unlabeled == "negative"
         choice = search.best(weighted and not self._terms(problem, loss).same)
-        return choice, search.threshold(choice) if isinstance(self.threshold, str) else None, search.spectrum
+        threshold = search.threshold(choice) if isinstance(self.threshold, str) else None
+        return choice, threshold, search.learnt(choice) if search.interrupted else None, search.spectrum
 
-    def _threshold_of(self, problem: LabelProblem, choice: Choice, random: np.random.Generator) -> float:
-        """Learn without a tenth of the rows and find the threshold on them."""
+    def _threshold_of(
+        self, problem: LabelProblem, choice: Choice, random: np.random.Generator, clock: Clock
+    ) -> tuple[float, LowRankLabels | None]:
+        """Learn without a tenth of the rows and find the threshold on them.
+
+        Where Ctrl-C comes meanwhile, the second is what was learnt by then.
+        """
         held = held_out_rows(problem.labels)
-        if held is None:
-            return self._natural_threshold()
-        model, others = self._learn(problem.rows(~held), choice, random), problem.rows(held)
-        return best_threshold(self._all_scores(model, others.X), others.labels, others.row_weights)
+        if held is None or clock.left() <= 0:
+            return self._natural_threshold(), None
+        others = problem.rows(held)
+        model = self._learn(problem.rows(~held), choice, random, clock.limit(0.5))
+        threshold = best_threshold(self._all_scores(model, others.X), others.labels, others.row_weights)
+        return threshold, model if model.status is Status.INTERRUPTED else None
 
     def _learn(
         self,
         problem: LabelProblem,
         choice: Choice,
         random: np.random.Generator,
+        time_limit: float | None,
         spectrum: Spectrum | None = None,
         validate: Callable[[Factors], dict[str, float]] | None = None,
         callbacks: tuple[Callback, ...] = (),
+        cut_short: Factors | None = None,
         watched: Any = None,
     ) -> LowRankLabels:
-        """Train with the chosen ridge, or solve the closed form."""
+        """Train with the chosen ridge, or solve the closed form; one sweep from where a search was ``cut_short``."""
         layout = Layout(self._rank(problem.X.shape, problem.labels.shape[1]))
         if self.solver == "svd":
             if any(isinstance(callback, Checkpoint) for callback in callbacks):
                 raise ValueError('solver="svd" has no sweeps to keep: leave the checkpoint out.')
             return self._closed_form(problem, layout.rank, int(random.integers(2**31)))
-        rules = StopRules.checked(self.max_iter, self.tol, self.patience if validate else None, self.time_limit)
+        rules = StopRules.checked(self.max_iter, self.tol, self.patience if validate else None, time_limit)
         terms = self._terms(problem, get_loss(self.loss), choice.weight)
         objective = self._objective(problem, terms, choice)
+        start = random_start(objective, layout, random)
+        if cut_short is not None:  # its left side may be in other coordinates, and is solved first
+            right = cut_short.right.copy()
+            start, rules = replace(start, right=right, right_parameters=right), replace(rules, max_iter=1)
         outcome = train(
-            self._make_solver(objective, spectrum), random_start(objective, layout, random), rules, validate=validate,
-            monitor=MONITOR, callbacks=callbacks, verbose=self.verbose,
+            self._make_solver(objective, spectrum), start, rules, validate=validate, monitor=MONITOR,
+            callbacks=callbacks, verbose=self.verbose,
             warm_up=sweep_on_two_pairs(self._make_solver, objective, layout.columns),
             identity=(self, problem, watched),
         )  # fmt: skip
+        status = outcome.status
+        if cut_short is not None:
+            status = Status.INTERRUPTED
+            warn_interrupted("the search of reg ended early and the model is one sweep from the best of it.")
         return LowRankLabels(
             feature_weights=outcome.state.parameters(LEFT), label_factors=outcome.state.right, kernel_map=None,
             reg=self._ridge(problem, choice), negative_weight=terms.weight, negative_value=terms.value,
             negative_loss="same" if terms.same or problem.labels.known is not None else "squared",
-            history=outcome.history, objective=outcome.state.objective, status=outcome.status,
+            history=outcome.history, objective=outcome.state.objective, status=status,
         )  # fmt: skip
 
     def _closed_form(self, problem: LabelProblem, rank: int, seed: int) -> LowRankLabels:

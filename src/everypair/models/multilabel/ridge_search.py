@@ -2,7 +2,8 @@
 
 ½, 1, 2 and 4 are tried, then what lies beyond the best of them as long as that ranks better still (nDCG@5); with it, 2w
 is tried for the weight w of negatives. Each is learnt on the same rows from where the nearest ridge ended, with one
-decomposition of XᵀPX for all. The scores of held-out rows are kept: the threshold is found on them too.
+decomposition of XᵀPX for all. The scores of held-out rows are kept: the threshold is found on them too. Where time is
+over, or Ctrl-C comes, the best of those tried is taken.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from everypair.models.multilabel.problem import LabelProblem
 from everypair.models.multilabel.threshold import best_threshold
 from everypair.solvers.preconditioner import Spectrum
 from everypair.solvers.state import Factors
+from everypair.training.clock import Clock
 
 Array = NDArray[Any]
 Rows = NDArray[np.int64]
@@ -74,7 +76,8 @@ class RidgeSearch:
     ``spectrum`` is that of all rows, in the problem's own coordinates.
     """
 
-    def __init__(self, problem: LabelProblem, learn: Learn, dtype: Any) -> None:
+    def __init__(self, problem: LabelProblem, learn: Learn, dtype: Any, clock: Clock) -> None:
+        self.clock, self.interrupted = clock, False
         compact = problem.compact()
         spectrum = compact.spectrum(dtype)
         self.spectrum = spectrum if compact is problem else None
@@ -85,13 +88,27 @@ class RidgeSearch:
         """The best multiple of the ridge and, if ``weighted``, whether negatives should weigh twice as much."""
         if not self.folds:
             return Choice()
-        chosen = Choice(best_multiple(lambda multiple: self.quality(Choice(multiple))))
-        twice = Choice(chosen.ridge, 2.0)
-        return twice if weighted and self.quality(twice) > self.quality(chosen) else chosen
+        try:
+            chosen = Choice(best_multiple(lambda multiple: self.quality(Choice(multiple))))
+            twice = Choice(chosen.ridge, 2.0)
+            return twice if weighted and self.quality(twice) > self.quality(chosen) else chosen
+        except TimeoutError:
+            pass
+        except KeyboardInterrupt:
+            if not self.seen:
+                raise
+            self.interrupted = True
+        return max(self.seen, key=self.quality)
+
+    def learnt(self, choice: Choice) -> Factors | None:
+        """What the first fold learnt with a choice."""
+        return self.folds[0].states.get(choice) if self.folds else None
 
     def quality(self, choice: Choice) -> float:
         """How well a choice ranks the held-out rows that have a label."""
         if choice not in self.seen:
+            if self.seen and self.clock.left() <= 0:
+                raise TimeoutError
             scores = [fold.scores(choice) for fold in self.folds]
             total = sum(fold.counted * ranking_quality(s, fold.truth) for fold, s in zip(self.folds, scores))
             self.seen[choice] = (total / sum(fold.counted for fold in self.folds), scores)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_csr
+from everypair.models.recommend.held_out import held_out_ndcg
 from everypair.models.recommend.naming import asks
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.state import FactorState
@@ -98,6 +99,14 @@ class FactorModel(Recommender):
         if rows.shape != columns.shape:
             raise ValueError(f"users and items must have one length, got {rows.size} and {columns.size}.")
         return np.asarray(np.einsum("ij,ij->i", self.left_factors_[rows], self.right_factors_[columns]))
+
+    def score(self, interactions: Any, y: None = None) -> float:
+        """Mean nDCG@10 of held-out positives (of the training's users and items), which scikit-learn's searches take.
+
+        See :class:`everypair.data.Entries` for those, and :func:`everypair.evaluate.ranking_metrics` for all metrics.
+        """
+        check_is_fitted(self)
+        return held_out_ndcg(self, interactions)
 
     @asks(RIGHT, answer="item")
     def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[np.int32], Array]:

@@ -41,6 +41,7 @@ from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.losses import get_loss
 from everypair.problem.negatives import resolve_value
 from everypair.retrieve import ScoredRows
+from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
 
 Array = NDArray[Any]
 ITEM_ITEM_WEIGHT = 0.3  # of an ItemItem beside the 1 of every other part
@@ -140,6 +141,7 @@ class Blend(ScoredModel):
 
         Features go to those that read them. ``times`` (which events have) has a time for every stored pair (a sparse
         matrix, or an array in row-major order) and is used to hold out late entries with ``weights="auto"`` alone.
+        Ctrl-C keeps the models fitted so far, the last as far as it came, and warns.
         """
         threads = resolve_threads(self.n_threads)
         random = check.generator(self.random_state)
@@ -156,26 +158,44 @@ class Blend(ScoredModel):
             if given is not None and not any(reads[name]):
                 raise ValueError(f"none of the models reads {name}.")
 
-        def fitted(training: Any) -> tuple[Any, ...]:
-            return tuple(
-                clone(model).fit(training, **{name: features[name] for name in features if reads[name][number]})
-                for number, model in enumerate(models)
-            )
+        def fitted(training: Any) -> tuple[tuple[Any, ...], bool]:
+            done: list[Any] = []
+            for number, model in enumerate(models):
+                known = {name: features[name] for name in features if reads[name][number]}
+                try:
+                    with inner_fits():
+                        done.append(clone(model).fit(training, **known))
+                except KeyboardInterrupt:
+                    if not done:
+                        raise
+                    return tuple(done), True
+                if was_interrupted(done[-1]):
+                    return tuple(done), True
+            return tuple(done), False
 
-        search = None
+        search, interrupted = None, False
         if weights is None:
             seed = int(random.integers(2**31))
             train, test = hold_out(matrix, self.held_out, times, seed)
-            tried = fitted(train)
-            weights, search = search_weights(
-                lambda users: [scaled(model.score_users(users), zero, threads) for model, zero in zip(tried, zeros)],
-                train, test, _fixed_weights(models), seed, threads,
-            )  # fmt: skip
-        final = fitted(matrix)
+            final, interrupted = fitted(train)
+            weights = _fixed_weights(models)
+            if not interrupted:
+                tried = final
+                weights, search = search_weights(
+                    lambda users: [
+                        scaled(model.score_users(users), zero, threads) for model, zero in zip(tried, zeros)
+                    ],
+                    train, test, weights, seed, threads,
+                )  # fmt: skip
+        if not interrupted:
+            final, interrupted = fitted(matrix)
+        count = len(final)
         self.state_ = BlendState(
-            final, weights, zeros, tuple(_gram(model, threads) for model in final), reads["left_features"],
-            reads["right_features"], matrix, search,
+            final, weights[:count], zeros[:count], tuple(_gram(model, threads) for model in final),
+            reads["left_features"][:count], reads["right_features"][:count], matrix, search,
         )  # fmt: skip
+        if interrupted:
+            warn_interrupted(f"the blend is {count} of {len(models)} models.")
         return self
 
     def scored_rows(self, users: ArrayLike | None, interactions: Any, features: Any) -> tuple[ScoredRows, Any]:

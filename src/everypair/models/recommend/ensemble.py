@@ -21,6 +21,7 @@ from everypair.models.stateful import Learnt
 from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss
 from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks
+from everypair.training.interruption import inner_fits, warn_interrupted
 
 Array = NDArray[Any]
 
@@ -102,7 +103,8 @@ class EnsembleMF(SubsampledMF):
     ) -> Self:
         """Train the members one after the other; the arguments are those of :meth:`SubsampledMF.fit`.
 
-        A callback sees the sweeps of every member; returning ``True`` ends the whole training, as does Ctrl-C, and the
+        A callback sees the sweeps of every member; returning ``True`` ends the whole training, as does Ctrl-C (which
+        warns), and the
         members trained so far are averaged. A :class:`~everypair.Checkpoint` keeps a file per member, its number
         appended to the name.
         """
@@ -112,20 +114,31 @@ class EnsembleMF(SubsampledMF):
         callbacks = checked_callbacks(callbacks)
         begin = time.perf_counter()
         members: list[SubsampledMF] = []
+        status = Status.MAX_ITER
         for number, seed in enumerate(random.integers(2**63, size=n_models).tolist(), 1):
             left = self.time_limit
             if members and left is not None:
                 left -= time.perf_counter() - begin
                 if left <= 0:
+                    status = Status.TIME_LIMIT
                     break
             member = SubsampledMF(**self._member_parameters(random_state=seed, time_limit=left))
             own = [one.numbered(number) if isinstance(one, Checkpoint) else one for one in callbacks]
-            member.fit(interactions, targets=targets, validation=validation, callbacks=own)
-            if member.n_iter_ or not members:
-                members.append(member)
-            if member.status_ in (Status.CALLBACK, Status.INTERRUPTED):
+            try:
+                with inner_fits():
+                    member.fit(interactions, targets=targets, validation=validation, callbacks=own)
+            except KeyboardInterrupt:
+                if not members:
+                    raise
+                status = Status.INTERRUPTED
                 break
-        self._average(members, member.status_)
+            members.append(member)
+            status = member.state_.status
+            if status in (Status.CALLBACK, Status.INTERRUPTED):
+                break
+        self._average(members, status)
+        if status is Status.INTERRUPTED:
+            warn_interrupted(f"the model is the mean of {len(members)} of {n_models} members.")
         return self
 
     def explain(self, user: Any, item: Any, n: int | None = None) -> Explanation:

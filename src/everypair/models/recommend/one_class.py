@@ -25,7 +25,7 @@ from everypair.problem.ridge import Ridge
 from everypair.solvers.alternating import SIDE_METHODS
 from everypair.solvers.choose import check_solver, solver_maker
 from everypair.solvers.loop import Callback, StopRules, checked_callbacks
-from everypair.training.start import random_start
+from everypair.training.start import warm_start
 from everypair.training.train import train
 from everypair.training.validation import make_validator
 from everypair.training.warm_up import sweep_on_two_pairs
@@ -162,6 +162,7 @@ class OneClassMF(GrowingModel):
         targets: Any = None,
         validation: Any = None,
         callbacks: Iterable[Callback] = (),
+        start: Any = None,
     ) -> Self:
         """Learn both sides' factors from interactions: events with ids, or a matrix (users × items).
 
@@ -176,7 +177,8 @@ class OneClassMF(GrowingModel):
         ``right_graph`` are square matrices of similarities ≥ 0 (see :func:`everypair.features.knn_graph`).
         ``validation``, held-out positives of the same users, is measured after each sweep and stops the training if
         ``patience`` is set. A callback gets a :class:`~everypair.solvers.loop.Sweep` and stops the training by
-        returning ``True``. Ctrl-C keeps what was learnt.
+        returning ``True``. Ctrl-C keeps what was learnt. ``start``, a fitted model of the same users and items and of
+        any rank, is where training begins instead of at random.
         """
         rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
         layout = Layout(check.integer("rank", self.rank), check.flag("biases", self.biases))
@@ -207,12 +209,12 @@ class OneClassMF(GrowingModel):
             pairs, loss, negatives, ridge, layout=layout, dtype=dtype, n_threads=threads, informed=informed,
             negative_loss=self.negative_loss,
         )  # fmt: skip
-        start = random_start(objective, layout, random)
+        begin = warm_start(objective, layout, random, start)
         make_solver = solver_maker(self.solver, layout.columns, cg_steps, int(random.integers(2**31)))
         outcome = train(
-            make_solver(objective), start, rules, validate=validate, callbacks=callbacks, verbose=self.verbose,
+            make_solver(objective), begin, rules, validate=validate, callbacks=callbacks, verbose=self.verbose,
             warm_up=sweep_on_two_pairs(make_solver, objective, layout.columns),
-            identity=(self, pairs, informed, validation),
+            identity=(self, pairs, informed, validation, None if start is None else begin),
         )  # fmt: skip
         self.state_ = OneClassState(
             interactions=training, targets=pairs.targets, ridge=ridge, negative_weight=weight, weighting=weighting,

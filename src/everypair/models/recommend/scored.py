@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from everypair.features.feature_map import checked_matrix
 from everypair.features.named_columns import Seen, named_columns
 from everypair.models.recommend.base import checked_positions
+from everypair.models.recommend.held_out import held_out_ndcg
 from everypair.models.recommend.naming import asks
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.stateful import Learnt
@@ -84,6 +85,14 @@ class ScoredModel(Recommender):
             own = order[slice(*np.searchsorted(line[order], [start, stop]))]
             out[own] = self.score_users(asked[start:stop])[line[own] - start, columns[own]]
         return out
+
+    def score(self, interactions: Any, y: None = None) -> float:
+        """Mean nDCG@10 of held-out positives (of the training's users and items), which scikit-learn's searches take.
+
+        See :class:`everypair.data.Entries` for those, and :func:`everypair.evaluate.ranking_metrics` for all metrics.
+        """
+        check_is_fitted(self)
+        return held_out_ndcg(self, interactions)
 
     def _asked(self, users: ArrayLike | None, interactions: Any, features: Any) -> tuple[ScoredRows, Any]:
         check_is_fitted(self)

@@ -29,7 +29,7 @@ from everypair.solvers.choose import check_solver, solver_maker
 from everypair.solvers.fold_in import solve_to_optimum
 from everypair.solvers.loop import Callback, Solver, StopRules, checked_callbacks
 from everypair.solvers.state import Factors
-from everypair.training.start import random_start
+from everypair.training.start import warm_start
 from everypair.training.train import train
 from everypair.training.validation import make_validator
 from everypair.training.warm_up import sweep_on_two_pairs
@@ -153,6 +153,7 @@ class SubsampledMF(FactorizationModel):
         targets: Any = None,
         validation: Any = None,
         callbacks: Iterable[Callback] = (),
+        start: Any = None,
     ) -> Self:
         """Draw negatives and learn both sides' factors; the arguments are those of :meth:`OneClassMF.fit`."""
         rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
@@ -193,15 +194,15 @@ class SubsampledMF(FactorizationModel):
             counted, counted_targets = with_negatives(training, stored_targets, *drawn[0], value)
             return objective_of(Pairs.from_matrix(counted, counted_targets, dtype))
 
-        start = random_start(objective_of(pairs), layout, random)
+        begin = warm_start(objective_of(pairs), layout, random, start)
         solver = "newton" if self.resample and self.solver == "auto" else self.solver  # momentum needs one objective
         make_solver = solver_maker(solver, layout.columns, cg_steps, fold_in_seed % 2**31)
         objective = draw()
         outcome = train(
-            Resampled(objective, draw, make_solver, random) if resample else make_solver(objective), start, rules,
+            Resampled(objective, draw, make_solver, random) if resample else make_solver(objective), begin, rules,
             validate=validate, callbacks=callbacks, verbose=self.verbose,
             warm_up=sweep_on_two_pairs(make_solver, objective, layout.columns),
-            identity=(self, pairs, informed, validation),
+            identity=(self, pairs, informed, validation, None if start is None else begin),
         )  # fmt: skip
         rows, columns = drawn[0]
         self.state_ = SubsampledState(

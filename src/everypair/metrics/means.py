@@ -1,0 +1,28 @@
+"""Means over rows with their standard errors, s/√rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+TWO_SIDED = 1.96  # standard errors on either side that hold 95 % of a normal distribution
+
+
+class Metrics(dict[str, float]):
+    """A dict of means, whose ``standard_errors`` holds the standard error of each that is a mean over rows.
+
+    >>> found = Metrics({"ndcg@10": 0.3, "coverage@10": 0.5}, {"ndcg@10": 0.01})
+    >>> found["ndcg@10"], found.standard_errors, [round(end, 4) for end in found.interval("ndcg@10")]
+    (0.3, {'ndcg@10': 0.01}, [0.2804, 0.3196])
+    """
+
+    def __init__(self, means: Mapping[str, float], standard_errors: Mapping[str, float]) -> None:
+        super().__init__(means)
+        self.standard_errors = dict(standard_errors)
+
+    def interval(self, name: str) -> tuple[float, float]:
+        """95 % of such samples of rows have a mean in here: 1.96 standard errors on either side."""
+        if name not in self.standard_errors:
+            known = ", ".join(self.standard_errors)
+            raise ValueError(f"{name!r} is no mean over rows and has no interval; these have: {known}.")
+        half = TWO_SIDED * self.standard_errors[name]
+        return self[name] - half, self[name] + half

@@ -1,0 +1,90 @@
+"""What a search has found: the model, its parameters, a table of all trials, and whether the defaults are beaten."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The outcome of :func:`everypair.tune`; ``print`` shows the table and the verdict.
+
+    ``model`` is fitted on everything, with ``parameters`` where they beat the defaults and as it was given where they
+    do not. ``gain`` is what choosing gains on users it was not chosen on, with its ``standard_error``; ``found`` are
+    the best parameters of the table, beaten or not. ``table`` has a dict per trial: ``"trial"``, ``"state"``, the
+    parameters, the metric, its ``"standard_error"`` over users, ``"gain"`` over the defaults and
+    ``"gain_standard_error"`` (both at the trial's best sweep, the luck of the choice included), ``"sweeps"``,
+    ``"best_sweep"`` and ``"seconds"``. ``history`` holds the metric after each sweep of the defaults and of the model
+    that was found. ``space`` says what was searched.
+    """
+
+    model: Any
+    parameters: dict[str, Any]
+    found: dict[str, Any]
+    metric: str
+    default: float
+    gain: float
+    standard_error: float
+    table: list[dict[str, Any]]
+    space: dict[str, Any]
+    interrupted: bool = False
+    history: dict[str, list[float]] = field(default_factory=dict, repr=False)
+
+    @property
+    def beats_default(self) -> bool:
+        """Whether the gain over the defaults is more than its standard error."""
+        return self.gain > self.standard_error
+
+    @property
+    def verdict(self) -> str:
+        """One sentence."""
+        if self.interrupted:
+            return (
+                f"Interrupted: {_said(self.found)} is the best so far, not checked on other users; the model is that "
+                "trial's, without the held-out entries."
+            )
+        if math.isnan(self.gain) and len(self.table) > 1:
+            return (
+                f"Nothing beats the defaults ({self.default:.4f}): none of {len(self.table) - 1} candidates came to "
+                "its end. The model has the defaults."
+            )
+        if math.isnan(self.gain):
+            return f"Nothing was tried but the defaults, {self.metric} {self.default:.4f}: give more budget."
+        size = f"{self.metric} {self.gain:+.4f} ± {self.standard_error:.4f} on users it was not chosen on"
+        if self.beats_default:
+            return f"{_said(self.parameters)} beats the defaults ({self.default:.4f}): {size}."
+        return (
+            f"Nothing beats the defaults ({self.default:.4f}) by more than its standard error: {size}. "
+            "The model has the defaults."
+        )
+
+    def __str__(self) -> str:
+        names = list(self.space)
+        head = ["trial", *names, self.metric, "±", "gain", "±", "sweeps", "seconds", ""]
+        ranked = sorted(self.table, key=lambda row: (math.isnan(row[self.metric]), -row[self.metric], row["trial"]))
+        lines = [head]
+        for row in ranked:
+            numbers = [row[self.metric], row["standard_error"], row["gain"], row["gain_standard_error"]]
+            lines.append([
+                str(row["trial"]), *(_short(row[name]) for name in names),
+                *("" if math.isnan(number) else f"{number:.4f}" for number in numbers),
+                "" if row["best_sweep"] is None else f"{row['best_sweep']}/{row['sweeps']}",
+                f"{row['seconds']:.1f}", "" if row["state"] == "complete" else row["state"],
+            ])  # fmt: skip
+        widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+        table = "\n".join("  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths)).rstrip() for line in lines)
+        return f"{table}\n\n{self.verdict}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if isinstance(value, tuple):
+        return " ".join(map(_short, value))
+    return "–" if value is None else str(value)
+
+
+def _said(parameters: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={_short(value)}" for name, value in parameters.items()) or "the defaults"

@@ -1,0 +1,328 @@
+"""``tune``: try parameters on held-out entries inside the training data, check the best, fit it on everything.
+
+1. The defaults are fitted on the training part, to the end of their own stop rules: the reference, and what ``"auto"``
+   stood for is the middle of the space.
+2. Candidates are explored. Each starts from the nearest of a few good models before it where the estimator can (other
+   ridge, other rank), and is stopped where it is behind the leader at the same sweep.
+3. The finalists, the best of all users and of either half of them, are fitted from a cold start, as the model will be.
+   What is best on one half of the users is judged on the other, both ways round: that is the gain, with its error.
+4. The best finalist (where it beats the defaults by more than that error, otherwise the defaults) is fitted on
+   everything, with as many sweeps as were best.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from everypair import check
+from everypair.data.events import Events
+from everypair.data.pairs import Pairs
+from everypair.models.recommend.blend_weights import hold_out
+from everypair.parallel import resolve_threads
+from everypair.training.clock import Clock
+from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
+from everypair.tuning.plain import PlainSearch
+from everypair.tuning.progress import TuningProgress
+from everypair.tuning.result import Tuning
+from everypair.tuning.space import Space, checked_space, derive_space, resolved
+from everypair.tuning.trial import Trial, can_start_warm, run_trial
+from everypair.tuning.users import HeldOut, Means, checked_metric, mean, standard_error
+from everypair.tuning.with_optuna import OptunaSearch, import_optuna
+
+Array = NDArray[Any]
+TRIALS = 25  # without any budget
+STARTS = 4  # models that are kept to start from
+FINALISTS = 2  # by each mean
+SEARCHES = ("plain", "optuna")
+
+
+class Verdict(NamedTuple):
+    """The best finalist, and what choosing gains on users it was not chosen on."""
+
+    best: Trial
+    gain: float
+    error: float
+
+
+def tune(
+    model: Any,
+    events: Any,
+    budget: float | None = None,
+    *,
+    trials: int | None = None,
+    metric: str = "ndcg@10",
+    held_out: str = "random",
+    times: Any = None,
+    space: Mapping[str, Any] | None = None,
+    search: str | None = None,
+    storage: Any = None,
+    random_state: int = 0,
+    verbose: bool = False,
+    **fit_arguments: Any,
+) -> Tuning:
+    """Find parameters of a recommender on entries held out of ``events``, and fit it with them on everything.
+
+    Parameters
+    ----------
+    model : an unfitted recommender; the parameters that it was given other values than their defaults stay.
+    events : users × items, sparse or dense, or what :func:`everypair.data.read_events` returns.
+    budget, trials : seconds for the whole call, number of candidates (those in ``storage`` included), or both; 25
+        candidates by default. With ``trials`` alone the same seed gives the same result.
+    metric : what to maximise: ``"ndcg@10"`` or any metric of :func:`~everypair.evaluate.ranking_metrics` that each user
+        has.
+    held_out, times : ``"random"`` entries (a tenth), every user's ``"last"`` one, or the latest tenth by ``"time"``:
+        like what the model is for. The latter two need the times of the stored pairs, which events may bring.
+    space : parameters to search instead of those around the defaults: ``{"reg": (0.01, 1.0), "rank": [32, 64]}``, a
+        pair of ends or a list of values.
+    search, storage : ``"plain"``, or ``"optuna"`` (extra ``tune``), whose trials are kept in the SQLite file
+        ``storage`` if there is one: the same call goes on where an earlier one has ended.
+    random_state : seed of the held-out entries, of the search, and of a model that has none.
+    verbose : show progress.
+    fit_arguments : passed to every ``fit``: features, graphs.
+
+    Ctrl-C ends the search, keeps the best so far and warns; a second one raises.
+
+    Examples
+    --------
+    >>> from everypair import OneClassMF
+    >>> random = np.random.default_rng(0)
+    >>> blocks = np.kron(np.eye(3), np.ones((20, 10))) * (random.random((60, 30)) < 0.5)
+    >>> result = tune(OneClassMF(rank=8), blocks, trials=4)
+    >>> len(result.table), sorted(result.space), result.model.recommend([0], n=3)[0].shape
+    (5, ['negative_weight', 'reg', 'weighting'], (1, 3))
+    """
+    clock = _checked_budget(budget, trials)
+    checked_metric(metric)
+    seed = check.integer("random_state", random_state, 0)
+    method = _checked_search(search, storage)
+    model = _prepared(model, fit_arguments, seed)
+    matrix, times = _matrix_and_times(events, times)
+    train, test = hold_out(matrix, held_out, times, seed)
+    measured = HeldOut(train, test, metric, seed, resolve_threads(getattr(model, "n_threads", None)))
+    wanted = None if space is None else checked_space(space, model)
+    limit = TRIALS if trials is None and budget is None else trials
+    tuner = Tuner(model, train, measured, clock, fit_arguments)
+    with TuningProgress(limit, clock, metric, verbose) as progress:
+        reference = tuner.defaults()
+        if wanted is None:
+            wanted, usual = derive_space(model, reference.model, max(matrix.shape))
+        else:
+            usual = {name: resolved(model, reference.model, name) for name in wanted}
+        if not wanted:
+            raise ValueError(
+                f"{type(model).__name__} has no parameter at its default that tune knows: name them as space=…."
+            )
+        reference.parameters = usual
+        searcher: Any = PlainSearch(wanted, usual, seed)
+        if method == "optuna":
+            about = {"model": repr(model), "shape": list(matrix.shape), "entries": int(matrix.nnz), "metric": metric,
+                     "held_out": held_out, "seed": seed}  # fmt: skip
+            searcher = OptunaSearch(wanted, seed, None if storage is None else str(storage), about)
+        interrupted, verdict, fitted = False, None, None
+        try:
+            tuner.explore(searcher, limit, progress)
+            verdict = tuner.judge()
+            chosen = _chosen_model(model, verdict)
+            with inner_fits():
+                fitted = chosen.fit(matrix, **fit_arguments)
+            interrupted = was_interrupted(fitted)
+        except KeyboardInterrupt:
+            interrupted = True
+    result = _result(tuner, wanted, verdict, fitted, metric, interrupted)
+    if interrupted:
+        warn_interrupted("the model is the best so far; result.verdict says what it is.")
+    return result
+
+
+class Tuner:
+    """The trials of one search."""
+
+    def __init__(self, model: Any, train: Any, held_out: HeldOut, clock: Clock, fit_arguments: dict[str, Any]) -> None:
+        self.model, self.train, self.held_out, self.clock = model, train, held_out, clock
+        self.fit_arguments = fit_arguments
+        self.trials: list[Trial] = []
+        self.finalists: list[Trial] = []
+        self.starts: list[Trial] = []
+
+    def defaults(self) -> Trial:
+        """The model as it is given: the reference of every gain."""
+        trial = self._run(0, {}, cold=True)
+        if trial.state == "failed":
+            raise ValueError(trial.problem)
+        self.reference = trial
+        self._measure_gain(trial)
+        self.starts, self.leader = [trial], trial
+        return trial
+
+    def explore(self, searcher: Any, limit: int | None, progress: Any) -> None:
+        """Try what the searcher proposes until the budget is spent, less what checking and the last fit will take."""
+        searcher.tell(self.reference)
+        self.trials = [self.reference, *searcher.told]
+        self.space: Space = searcher.space
+        progress.show(self.trials, self.leader)
+        while (limit is None or len(self.trials) <= limit) and self.clock.left() > self._reserve():
+            trial = self._run(len(self.trials), searcher.propose(), cold=False)
+            searcher.tell(trial)
+            self.trials.append(trial)
+            if trial.state == "complete":
+                self._keep_start(trial)
+            if trial.means.all > self.leader.means.all:
+                self.leader = trial
+            progress.show(self.trials, self.leader)
+
+    def judge(self) -> Verdict:
+        """Fit the finalists from a cold start and judge the choice among them on users it was not made on."""
+        done = [trial for trial in self.trials[1:] if trial.state == "complete"]
+        names: list[int] = []
+        for which in Means._fields:
+            ranked = sorted(done, key=lambda trial: (-getattr(trial.means, which), trial.number))
+            names += [trial.number for trial in ranked[:FINALISTS] if trial.number not in names]
+        self.finalists = [self.reference]
+        for number in names:
+            trial = self.trials[number]
+            if trial.model is None or can_start_warm(self.model) or not trial.bests:
+                if self.clock.left() <= 2 * self.reference.seconds and len(self.finalists) > 1:
+                    break
+                trial = self._run(number, trial.parameters, cold=True)
+            if trial.state == "complete":
+                self.finalists.append(trial)
+        if len(self.finalists) == 1:
+            return Verdict(self.reference, math.nan, math.nan)
+        best = max(self.finalists, key=lambda trial: trial.means.all)
+        gains = crossed_gains(self.finalists, np.asarray(self.reference.final), self.held_out.in_first)
+        return Verdict(best, mean(gains), standard_error(gains))
+
+    def _reserve(self) -> float:
+        """Seconds for the finalists and the last fit, all from a cold start, which takes about twice as long."""
+        each = self.reference.seconds if self.leader is self.reference else 2 * self.leader.seconds
+        return (3 * FINALISTS + 1) * each
+
+    def _run(self, number: int, parameters: dict[str, Any], *, cold: bool) -> Trial:
+        start = None if cold or not can_start_warm(self.model) else self._nearest(parameters)
+        trial = run_trial(
+            number, self.model, parameters, self.train, self.held_out, self.clock, self.fit_arguments,
+            leader=None if cold else self.leader, start=start,
+        )  # fmt: skip
+        if number and trial.state != "failed":
+            self._measure_gain(trial)
+        return trial
+
+    def _measure_gain(self, trial: Trial) -> None:
+        gains = trial.bests["all"] - self.reference.final
+        trial.gain, trial.gain_error = mean(gains), standard_error(gains)
+
+    def _nearest(self, parameters: dict[str, Any]) -> Any:
+        places = {name: self.space[name].place(value) for name, value in parameters.items()}
+
+        def distance(trial: Trial) -> float:
+            return sum(abs(self.space[name].place(trial.parameters[name]) - place) for name, place in places.items())
+
+        return min(self.starts, key=distance).model
+
+    def _keep_start(self, trial: Trial) -> None:
+        """Keep the models of the best few trials; those of the others are let go."""
+        self.starts = sorted([*self.starts, trial], key=lambda one: -one.means.all)
+        for one in self.starts[STARTS:]:
+            one.model = None
+        del self.starts[STARTS:]
+
+
+def crossed_gains(finalists: list[Trial], reference: Array, in_first: NDArray[np.bool_]) -> Array:
+    """What each user gains by the finalist that is best on the half of the users to which that user does not belong."""
+    gains = np.empty_like(reference)
+    for which, judged in (("first", ~in_first), ("second", in_first)):
+        winner = max(finalists, key=lambda trial: getattr(trial.means, which))
+        gains[judged] = winner.bests[which][judged] - reference[judged]
+    return gains
+
+
+def _chosen_model(model: Any, verdict: Verdict) -> Any:
+    chosen = clone(model)
+    best = verdict.best
+    if verdict.gain > verdict.error:
+        chosen.set_params(**best.parameters)
+        if best.best_sweep is not None and best.sweeps is not None and best.best_sweep < best.sweeps:
+            chosen.set_params(max_iter=best.best_sweep)
+    return chosen
+
+
+def _result(tuner: Tuner, space: Space, verdict: Verdict | None, fitted: Any, metric: str, interrupted: bool) -> Tuning:
+    reference = tuner.reference
+    best = tuner.leader if verdict is None else verdict.best
+    beaten = verdict is not None and verdict.gain > verdict.error
+    used = best.parameters if beaten else {}
+    if fitted is None:
+        fitted = tuner.leader.model
+        used = tuner.leader.parameters
+    parameters = {name: value for name, value in fitted.get_params().items() if name in {*used, "max_iter"}}
+    if not used:
+        parameters = {}
+    elif parameters.get("max_iter") == getattr(tuner.model, "max_iter", None):
+        parameters.pop("max_iter", None)
+    return Tuning(
+        model=fitted, parameters=parameters, found=best.parameters, metric=metric,
+        default=mean(np.asarray(reference.final)), gain=math.nan if verdict is None else verdict.gain,
+        standard_error=math.nan if verdict is None else verdict.error,
+        table=[_row(trial, metric) for trial in tuner.trials or [reference]], space=dict(space),
+        interrupted=interrupted and verdict is None, history={"defaults": reference.curve, "found": best.curve},
+    )  # fmt: skip
+
+
+def _row(trial: Trial, metric: str) -> dict[str, Any]:
+    return {
+        "trial": trial.number, "state": trial.state, **trial.parameters, metric: trial.means.all,
+        "standard_error": trial.error, "gain": trial.gain, "gain_standard_error": trial.gain_error,
+        "sweeps": trial.sweeps, "best_sweep": trial.best_sweep, "seconds": trial.seconds,
+    }  # fmt: skip
+
+
+def _prepared(model: Any, fit_arguments: dict[str, Any], seed: int) -> Any:
+    """A clone that has a seed and no stop rule that needs validation data."""
+    if isinstance(model, type) or not all(hasattr(model, name) for name in ("fit", "score_users", "get_params")):
+        raise TypeError(
+            f"tune takes an unfitted recommender such as OneClassMF(), got {model!r}; classifiers have "
+            "scikit-learn's searches."
+        )
+    for name in ("validation", "callbacks", "start", "targets"):
+        if name in fit_arguments:
+            raise TypeError(f"tune holds out entries by itself and cannot pass {name} to fit: leave it out.")
+    model = clone(model)
+    own = model.get_params(deep=False)
+    if own.get("random_state", 0) is None:
+        model.set_params(random_state=seed)
+    if own.get("patience") is not None:
+        model.set_params(patience=None)
+    if own.get("verbose"):
+        model.set_params(verbose=False)
+    return model
+
+
+def _matrix_and_times(events: Any, times: Any) -> tuple[Any, Any]:
+    if isinstance(events, Events):
+        return Pairs.from_matrix(events.matrix).to_csr(), events.times if times is None else times
+    return Pairs.from_matrix(events, name="events").to_csr(), times
+
+
+def _checked_budget(budget: Any, trials: Any) -> Clock:
+    if budget is not None and (not check.is_number(budget) or not 0 < budget < math.inf):
+        raise ValueError(f"budget must be a positive number of seconds, got {budget!r}.")
+    if trials is not None:
+        check.integer("trials", trials)
+    return Clock.start(budget)
+
+
+def _checked_search(search: str | None, storage: Any) -> str:
+    if search is not None and search not in SEARCHES:
+        raise ValueError(f'search must be "plain" or "optuna", got {search!r}.')
+    if search == "plain" and storage is not None:
+        raise ValueError('storage is a file of optuna\'s: leave out search="plain".')
+    method = search or ("plain" if storage is None else "optuna")
+    if method == "optuna":
+        import_optuna()
+    return method

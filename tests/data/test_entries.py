@@ -1,0 +1,95 @@
+"""scikit-learn's searches on recommenders: entries as samples, splitters over them, score."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV, ShuffleSplit, cross_val_score
+
+from everypair import Blend, ItemItem, OneClassMF, Popularity
+from everypair.data import Entries, EntrySplit, split_entries, split_leave_last, split_time
+from everypair.evaluate import ranking_metrics
+
+RANDOM = np.random.default_rng(0)
+MATRIX = sp.csr_array((RANDOM.random((60, 40)) < np.kron(np.eye(2), np.ones((30, 20))) * 0.4 + 0.1).astype(np.float32))
+TIMES = RANDOM.permutation(MATRIX.nnz)
+MODEL = OneClassMF(rank=4, max_iter=5, random_state=0, n_threads=1)
+
+
+def test_some_entries_are_a_matrix_of_the_same_shape():
+    entries = Entries(MATRIX)
+    chosen = RANDOM.permutation(len(entries))[:50]
+    rows, columns = MATRIX.nonzero()
+    expected = np.zeros(MATRIX.shape)
+    expected[rows[chosen], columns[chosen]] = 1
+    assert np.array_equal(entries[chosen].toarray(), expected)
+    assert np.array_equal(entries[np.isin(np.arange(len(entries)), chosen)].toarray(), expected)
+    assert (entries[3].nnz, entries[1:4, ...].nnz) == (1, 3)
+    assert np.array_equal(entries[np.arange(len(entries))].toarray(), MATRIX.toarray())
+
+
+@pytest.mark.parametrize("held_out", ["random", "last", "time"])
+def test_the_splitter_follows_the_rules_of_splits(held_out):
+    entries = Entries(MATRIX, TIMES)
+    expected = {
+        "random": lambda: split_entries(MATRIX, 0.2, 7),
+        "last": lambda: split_leave_last(MATRIX, TIMES),
+        "time": lambda: split_time(MATRIX, TIMES, 0.2),
+    }[held_out]()
+    ((train, test),) = EntrySplit(held_out, test_share=0.2, random_state=7).split(entries)
+    for numbers, matrix in zip((train, test), expected):
+        assert np.array_equal(entries[numbers].toarray(), matrix.toarray())
+
+
+def test_several_splits_differ():
+    splitter = EntrySplit(n_splits=3)
+    tests = [test for _, test in splitter.split(Entries(MATRIX))]
+    assert splitter.get_n_splits() == len(tests) == 3
+    assert not np.array_equal(tests[0], tests[1])
+
+
+def test_grid_search_is_what_one_would_do_by_hand():
+    splitter = EntrySplit(n_splits=2, test_share=0.2)
+    search = GridSearchCV(MODEL, {"reg": [0.01, 0.1, 10.0]}, cv=splitter).fit(Entries(MATRIX))
+    for number, reg in enumerate([0.01, 0.1, 10.0]):
+        for split in range(2):
+            train, test = split_entries(MATRIX, 0.2, split)
+            fitted = OneClassMF(rank=4, max_iter=5, random_state=0, reg=reg).fit(train)
+            by_hand = ranking_metrics(fitted, train, test)["ndcg@10"]
+            assert search.cv_results_[f"split{split}_test_score"][number] == pytest.approx(by_hand)
+            assert fitted.score(test) == pytest.approx(by_hand)
+    best = search.best_estimator_
+    assert best.reg == [0.01, 0.1, 10.0][np.argmax(search.cv_results_["mean_test_score"])]
+    assert np.array_equal(best.right_factors_, clone(MODEL).set_params(reg=best.reg).fit(MATRIX).right_factors_)
+
+
+@pytest.mark.parametrize(
+    "model", [ItemItem(), Popularity(), Blend([ItemItem(), MODEL])], ids=lambda m: type(m).__name__
+)
+@pytest.mark.parametrize("cv", [KFold(3, shuffle=True, random_state=0), ShuffleSplit(2, random_state=0), EntrySplit()])
+def test_scikit_learns_own_splitters(model, cv):
+    scores = cross_val_score(model, Entries(MATRIX), cv=cv)
+    assert (scores > 0.1).all()
+
+
+def test_random_search_in_two_processes():
+    search = RandomizedSearchCV(MODEL, {"reg": [0.01, 0.1, 1.0]}, n_iter=2, cv=EntrySplit(), n_jobs=2, random_state=0)
+    assert np.isfinite(search.fit(Entries(MATRIX)).best_score_)
+
+
+def test_what_is_refused():
+    with pytest.raises(TypeError, match="rows of a matrix are users"):
+        next(EntrySplit().split(MATRIX))
+    with pytest.raises(ValueError, match="needs times"):
+        next(EntrySplit("last").split(Entries(MATRIX)))
+    with pytest.raises(ValueError, match="held_out must be one of"):
+        EntrySplit("first")
+    with pytest.raises(ValueError, match="one way to hold out"):
+        EntrySplit("last", n_splits=2)
+    fitted = MODEL.fit(MATRIX)
+    with pytest.raises(ValueError, match=r"cut entries, not rows"):
+        fitted.score(MATRIX[:10])
+    with pytest.raises(ValueError, match="stored in training and positive in interactions"):
+        fitted.score(MATRIX)
+    with pytest.raises(ValueError, match="cut entries, not rows"):
+        cross_val_score(MODEL, MATRIX, error_score="raise")
