@@ -195,7 +195,6 @@ def work(first: int, count: int, seed: int, report: Path) -> None:
     watch, results, bad = Watch(), Counter[str](), list[str]()
     path = report.parent / "case.ep"
     note = os.open(report, os.O_WRONLY | os.O_CREAT)
-    tracemalloc.start()
     for number in range(first, first + count):
         random = np.random.default_rng((seed, number))
         os.pwrite(note, f"{number:<12}".encode(), 0)
@@ -207,9 +206,8 @@ def work(first: int, count: int, seed: int, report: Path) -> None:
             continue
         path.write_bytes(damaged)
         signal.alarm(SECONDS)
-        tracemalloc.reset_peak()
-        before = tracemalloc.get_traced_memory()[0]
         model, outcome = None, "loaded"
+        tracemalloc.start()
         watch.on = True
         try:
             model = load(path, mmap=bool(random.integers(2)))
@@ -219,7 +217,8 @@ def work(first: int, count: int, seed: int, report: Path) -> None:
             outcome = f"raised {type(failure).__name__}"
             bad.append(f"case {number}: {failure!r}"[:300])
         watch.on = False
-        peak = tracemalloc.get_traced_memory()[1] - before
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
         if peak > 40 * len(damaged) + 2**20:
             bad.append(f"case {number}: {peak:,} bytes allocated for a file of {len(damaged):,}")
         if watch.seen:
@@ -228,9 +227,7 @@ def work(first: int, count: int, seed: int, report: Path) -> None:
         if model is not None and not careful:
             bad.append(f"case {number}: a corrupted file was loaded")
         if model is not None:
-            tracemalloc.stop()
             ask(model, random)
-            tracemalloc.start()
         results[f"{'knowing' if careful else 'blind'}: {outcome}"] += 1
     signal.alarm(0)
     print(json.dumps({"results": results, "bad": bad}))
@@ -258,6 +255,9 @@ def run(count: int, seed: int, first: int = 0) -> tuple[Counter[str], list[str]]
             crashed = int(report.read_text())
             why = "hung" if ran.returncode == -signal.SIGALRM else f"ended the process ({ran.returncode})"
             bad.append(f"case {crashed} {why}: {ran.stderr[-300:]}")
+            more = run(crashed - first, seed, first)  # what the ended process did not come to report
+            results.update(more[0])
+            bad += more[1]
             first = crashed + 1
     return results, bad
 
