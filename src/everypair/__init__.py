@@ -12,6 +12,7 @@ from everypair.models import (
     Popularity,
     SubsampledMF,
 )
+from everypair.plots import plot_history, plot_sensitivity, report
 from everypair.training.interruption import InterruptedTraining
 from everypair.tuning import tune
 
@@ -29,5 +30,8 @@ __all__ = [
     "Popularity",
     "SubsampledMF",
     "__version__",
+    "plot_history",
+    "plot_sensitivity",
+    "report",
     "tune",
 ]
