@@ -1,6 +1,7 @@
 """The report: one file, everything in it, nothing from data unescaped; charts for notebooks."""
 
 import re
+import subprocess
 import sys
 from html.parser import HTMLParser
 
@@ -136,7 +137,7 @@ def test_the_same_report_twice(tmp_path):
 
 
 def test_the_numbers_are_those_of_the_metrics(tmp_path):
-    train, test = split_entries(MATRIX, random_state=0)
+    train, test = split_entries(MATRIX, random_state=[0, 1])
     fitted = OneClassMF(**MODEL.get_params()).fit(train)
     found, floor = ranking_metrics(fitted, train, test), ranking_metrics(Popularity().fit(train), train, test)
     for path in (
@@ -167,8 +168,16 @@ def test_samples_are_real_lists(tmp_path):
     assert "Samples" not in none
 
 
-@pytest.mark.parametrize("model", [ItemItem(), Popularity(), Blend([ItemItem(), MODEL]), EnsembleMF(2, rank=4, max_iter=3),
-                                   BPR(rank=4, max_iter=3)], ids=lambda model: type(model).__name__)  # fmt: skip
+EVERY = [
+    ItemItem(),
+    Popularity(),
+    Blend([ItemItem(), MODEL]),
+    EnsembleMF(2, rank=4, max_iter=3),
+    BPR(rank=4, max_iter=3),
+]
+
+
+@pytest.mark.parametrize("model", EVERY, ids=lambda model: type(model).__name__)
 def test_every_recommender_has_a_report(model, tmp_path):
     page = read(report(model, MATRIX, path=tmp_path / "report.html"))
     assert ("Convergence" in page.words) == (type(model) in (EnsembleMF, BPR))
@@ -268,8 +277,6 @@ def test_without_matplotlib(monkeypatch, tmp_path):
 
 
 def test_importing_the_library_does_not_import_matplotlib():
-    import subprocess
-
     code = "import everypair, sys; print('matplotlib' in sys.modules, 'optuna' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split() == [
         "False",

@@ -83,7 +83,7 @@ def draw_times(axes: Any, times: Array, dates: bool) -> None:
     if dates:
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
-        locator = AutoDateLocator(maxticks=6)  # type: ignore[no-untyped-call]
+        locator = AutoDateLocator(minticks=3)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 

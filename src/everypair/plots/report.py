@@ -33,6 +33,7 @@ LIST_WORDS = {
 }
 LIKED = 8  # of a sample user
 BEST_TRIALS = 12
+OWN_SPLIT = 1  # beside the seed: other entries than those on which tune with the same seed has chosen
 
 
 def report(
@@ -56,7 +57,8 @@ def report(
     model : a fitted recommender, or an unfitted one, which is cloned and fitted on ``train``.
     train : users × items it was fitted on, or what :func:`everypair.data.read_events` returns, ids and times included.
     test : held-out positives of the same shape; without it a tenth of the entries is held out of ``train`` and a clone
-        of the model is fitted on the rest.
+        of the model is fitted on the rest. Parameters that were tuned on all entries have seen these as well: hold
+        ``test`` out before ``tune`` to judge them.
     path : the file to write.
     tuning : what :func:`everypair.tune` returned, to show how much the parameters matter.
     times, user_ids, item_ids : times of the stored pairs, names of users and items, where ``train`` has none.
@@ -90,7 +92,7 @@ def report(
     matrix = Pairs.from_matrix(train, name="train").to_csr()
     learnt = matrix
     if test is None:
-        learnt, test = split_entries(matrix, random_state=random_state)
+        learnt, test = split_entries(matrix, random_state=[random_state, OWN_SPLIT])
         model = clone(model).fit(learnt)
     else:
         model = _fitted(model, learnt)
