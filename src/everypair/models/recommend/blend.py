@@ -28,6 +28,7 @@ from everypair.models.recommend.item_item import ItemItem
 from everypair.models.recommend.one_class import OneClassMF
 from everypair.models.recommend.popularity import Popularity
 from everypair.models.recommend.scored import ScoredModel, count_described
+from everypair.models.recommend.similar_items import most_similar_on_average
 from everypair.models.recommend.subsampled import SubsampledMF
 from everypair.models.stateful import Learnt
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
@@ -226,6 +227,15 @@ class Blend(ScoredModel):
         items = np.flatnonzero(shares)
         items = items[np.argsort(-np.abs(shares[items]), kind="stable")][:n]
         return Explanation(total, base, items.astype(np.int64), shares[items])
+
+    def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[np.int32], Array]:
+        """Return the ``n`` items nearest to each of ``items``, itself left out, by the mean of the models' cosines.
+
+        The mean has the weights of the blend; models that do not compare items, such as ``Popularity``, have no say.
+        """
+        check_is_fitted(self)
+        rows = checked_positions(items, self.interactions_.shape[1], "item")
+        return most_similar_on_average(self.models_, self.weights_, rows, check.integer("n", n))
 
     def add_users(self, *, interactions: Any = None, features: Any = None) -> NDArray[np.int64]:
         """Append users by rows of ``interactions`` (c × n), ``features`` or both, and return their positions."""
