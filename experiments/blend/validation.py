@@ -59,9 +59,7 @@ def search(models: list[Any], zeros: list[float], train: Any, validation: Any) -
     return search_weights(scale_parts, train, validation, (1.0, 0.3), 0, 2)[1]
 
 
-def study(
-    name: str, train: Any, factors: list[dict[str, Any]], items: list[dict[str, Any]], path: Path | None
-) -> None:
+def study(name: str, train: Any, factors: list[dict[str, Any]], items: list[dict[str, Any]], path: Path | None) -> None:
     train, validation = split_entries(train, 0.1, random_state=100)
     about_data = {"data": name, "shape": train.shape, "positives": int(train.nnz), "auto_rank": auto_rank(train)}
     points = json.loads(path.read_text())["points"] if path is not None and path.exists() else []
