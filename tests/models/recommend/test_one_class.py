@@ -347,9 +347,7 @@ def test_auto_weight_is_a_multiple_of_the_density_of_positives(loss):
 
 
 def test_auto_rank_grows_with_the_entities_that_have_events():
-    padded = sp.block_diag(
-        [sp.eye_array(600), sp.csr_array((3000, 900))]
-    )  # 1,200 with events: 32 is the power below √1200
+    padded = sp.block_diag([sp.eye_array(600), sp.csr_array((3000, 900))])  # 1,200 with events, √1200 = 34.6
     auto = OneClassMF(rank="auto", max_iter=1, random_state=0).fit(padded)
     assert auto.rank_ == 32
     assert auto.left_factors_.shape == (3600, 32)
