@@ -169,8 +169,8 @@ def further(results: list[dict[str, Any]]) -> list[str]:
     lines = [
         "\n## Further ideas\n",
         "Gain of nDCG@10 over `Blend()` on held-out training entries ± its standard error over users; bold where it is",
-        "more than two of them. Kept if bold on three sets. Of these sets only ml100k has times, so that weighting by time",
-        "cannot win on three.\n",
+        "more than two of them. Kept if bold on three sets. Only ml100k has times, so weighting by time cannot win on",
+        "three of them.\n",
         f"| idea | {' | '.join(names)} |",
         "|---" * (len(names) + 1) + "|",
     ]
