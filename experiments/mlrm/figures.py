@@ -81,7 +81,8 @@ def report(store: Store) -> list[str]:
             continue
         lines += [f"## {figure}", "", f"| data | ω | | {first} | {second} | better |", "|---|---|---|---|---|---|"]
         lines += [
-            f"| {name} | {rate} | {WORDS[measure_of(name)]} | {one:.4f} | {two:.4f} | {second if won else first} |"
+            f"| {name} | {rate} | {WORDS[measure_of(name)]} | {one:.4f} | {two:.4f} | "
+            f"{'–' if one == two else second if won else first} |"
             for name, rate, one, two, won in rows
         ]
         lines += ["", f"{second} is better in {sum(won for *_, won in rows)} of {len(rows)} cases.", ""]
