@@ -34,6 +34,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/blend/further.py": [[]],
     "experiments/blend/peers.py": [[]],
     "experiments/blend/quality.py": [[]],
+    "experiments/blend/ranks.py": [[]],
     "experiments/blend/report.py": [[]],
     "experiments/blend/validation.py": [[]],
     "experiments/defaults/convergence.py": [[]],

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from everypair import BPR, EnsembleMF, MultiLabelMF, OneClassMF, Popularity, SubsampledMF
+from everypair import BPR, MLRM, Blend, EnsembleMF, ItemItem, MultiLabelMF, OneClassMF, Popularity, SubsampledMF
+from everypair.models.completion import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 from everypair.problem import Loss
 
@@ -64,6 +65,8 @@ class Data:
         self.row_weights = random.random(90) + 0.5
         self.new_rows = (random.random((3, N)) < 0.2).astype(float)
         self.new_columns = (random.random((M, 2)) < 0.2).astype(float)
+        self.entries = self.left @ random.normal(0, 1, (6, 4)) @ self.right.T + random.normal(0, 0.1, (M, N))
+        self.observed = random.random((M, N)) < 0.4
 
 
 def pseudo_huber() -> Loss:
@@ -139,6 +142,12 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "ensemble biases", sampled(EnsembleMF, n_models=2, biases=True, loss="logistic")
     yield "bpr", lambda: BPR(rank=RANK, max_iter=3, random_state=3).fit(data.disliked)
     yield "popularity", lambda: Popularity().fit(data.plain)
+    yield "item-item", lambda: ItemItem(neighbors=12, reg=1.0).fit(data.plain)
+    yield "item-item dislikes", lambda: ItemItem(neighbors=12, negative_weight=0.3).fit(data.disliked)
+    yield "item-item features", lambda: ItemItem(neighbors=12, reg=1.0).fit(data.plain, data.right)
+    yield "item-item all", lambda: ItemItem(neighbors=None, reg=1.0).fit(data.plain)
+    yield "blend", lambda: Blend(random_state=3).fit(data.plain)
+    yield "blend found", lambda: Blend(weights="auto", random_state=3).fit(data.plain)
 
 
 def classifiers(data: Data) -> Iterator[tuple[str, Fit]]:
@@ -173,26 +182,61 @@ def classifiers(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "bcs missing", labelled(BayesianCompressedSensing, rank=6, mask=data.mask, unlabeled="missing")
 
 
+def completions(data: Data) -> Iterator[tuple[str, Fit]]:
+    """Configurations of the completion models, with features of both sides, of one side and without."""
+
+    def completed(kind: type, left: Any = data.left, right: Any = data.right, **options: Any) -> Fit:
+        return lambda: kind(max_iter=20, **options).fit(data.entries, data.observed, left, right)
+
+    given = {"nuclear_reg": 2.0, "l1_reg": 0.5}
+    for variant in ("local", "global", "noise", "transductive"):
+        features = {"left": None, "right": None} if variant == "transductive" else {}
+        yield f"mlrm {variant}", completed(MLRM, variant=variant, **features, **given)
+    yield "mlrm plain", completed(MLRM, accelerate=False, **given)
+    yield "mlrm truncated", completed(MLRM, svd="truncated", **given)
+    yield "mlrm one side", completed(MLRM, right=None, **given)
+    yield "mlrm path", completed(MLRM)
+    yield "fnnm", completed(FNNM, **given)
+    yield "fnnm orthonormal", completed(FNNM, orthonormal=True, **given)
+    yield "simc", completed(SIMC, **given)
+    yield "fpca", completed(FPCA, left=None, right=None, nuclear_reg=0.5)
+    yield "imc", completed(IMC, rank=3, reg=0.1)
+    yield "maxide", completed(Maxide, nuclear_reg=0.5)
+
+
 def answers(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:
     """What a fitted model answers, beside its arrays: fold-in and growth."""
     if hasattr(model, "predict_scores"):
         yield "scores", model.predict_scores(data.X)
         return
     yield "items", model.recommend(n=5)[0]
+    if hasattr(model, "complete"):
+        yield "completed", model.complete()
+        return
+    if isinstance(model, Blend | ItemItem):
+        yield "new users", model.score_users(interactions=data.new_rows)
+        if sp.issparse(getattr(model, "coefficients_", sp.csr_array((1, 1)))):
+            model.add_items(interactions=data.new_columns)
+            yield "grown", model.score_users()
+        return
+    own_targets = getattr(model.state_, "targets", None) is not None
+    rows, columns = ({"targets": new} if own_targets else {} for new in (data.new_rows, data.new_columns))
     if "features only" not in name:
-        yield "fold-in users", model.fold_in_users(data.new_rows)
+        yield "fold-in users", model.fold_in_users(data.new_rows, **rows)
     if hasattr(model, "fold_in_items") and not isinstance(model, BPR):
-        yield "fold-in items", model.fold_in_items(data.new_columns)
+        yield "fold-in items", model.fold_in_items(data.new_columns, **columns)
     if name == "one-class features":
         yield "cold users", model.fold_in_users(features=data.left[:3])
         yield "warm users", model.fold_in_users(data.new_rows, features=data.left[:3])
-    if hasattr(model, "add_items") and getattr(model.state_, "targets", None) is None:
+    if hasattr(model, "add_items") and not own_targets:
         model.add_items(interactions=data.new_columns)
         yield "grown", model.right_factors_
 
 
 ARRAYS = ("left_factors_", "right_factors_", "left_feature_weights_", "right_feature_weights_", "sampled_",
-          "feature_weights_", "label_factors_", "coef_", "intercept_", "threshold_", "objective_", "reg_")  # fmt: skip
+          "feature_weights_", "label_factors_", "coef_", "intercept_", "threshold_", "objective_", "reg_",
+          "coefficients_", "weights_", "singular_values_", "left_vectors_", "right_vectors_",
+          "side_weights_")  # fmt: skip
 
 
 def arrays(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:
@@ -223,7 +267,7 @@ def main() -> None:
     options = parser.parse_args()
     before = dict(np.load(options.compare)) if options.compare else {}
     data, saved = Data(), {}
-    for name, fit in (*recommenders(data), *classifiers(data)):
+    for name, fit in (*recommenders(data), *classifiers(data), *completions(data)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = fit()

@@ -1,10 +1,14 @@
 """Further ideas beside Blend(), on validation entries: each is kept only if it wins on three of five data sets.
 
-    python experiments/blend/further.py [--data ml100k …] [--smoke]
+    python experiments/blend/further.py [--data ml100k …] [--ideas …] [--smoke]
 
 A tenth of the training entries is held out, test data is never read. A win is a mean gain of nDCG@10 over users of more
 than two standard errors of that gain, user by user. Weights per activity are chosen on one half of the users and
-measured on the other. Writes results/further_<data>.json; report.py makes the table.
+measured on the other. Writes results/further_<data>.json (other ideas that are there are kept); report.py makes the
+table.
+
+B by the logistic loss: log(1 + e^(1 − g)) on stored pairs, g = xb, and ½ w g² on every other pair, on the neighbours of
+the least-squares B; Newton steps from zero, whose all-pairs part is the same Gram matrix.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +37,12 @@ from everypair.models.recommend.blend import scaled
 RESULTS = Path(__file__).parent / "results"
 DATA = ("ml100k", "lastfm_hetrec", "citeulike_t", "debian", "ml1m")
 BLOCK, WEIGHTS = 512, (0.0, 0.1, 0.3, 0.5, 0.8, 1.2, 2.0)
+NEWTON_STEPS = 3
+IDEAS = (
+    "B in both directions", "users on users added, 0.3", "users on users added, 0.1", "rank × 2, ridge × 1.3",
+    "scores × d_j^0.1", "scores × d_j^−0.1", "B by the logistic loss, w = 1", "B by the logistic loss, w = 0.3",
+    "weights by activity",
+)  # fmt: skip
 Score = Callable[[Any], Any]
 
 
@@ -45,7 +56,31 @@ def per_user(score: Score, train: Any, validation: Any, users: Any) -> Any:
     return ndcg(ranker.ranking, 10)
 
 
-def candidates(train: Any) -> dict[str, Score]:
+def logistic_coefficients(items: ItemItem, likes: Any, negative_weight: float) -> Any:
+    """B on the support of ``items``, by Newton steps over all pairs: users weigh d, the ridge is that of ``items``."""
+    users = items.state_.user_weights
+    columns = sp.csc_matrix(likes, dtype=np.float64)
+    by_column = sp.csc_matrix(items.coefficients_)
+    squares = np.asarray(columns.multiply(users[:, None]).sum(axis=0)).ravel()  # G_ll
+    made = []
+    for item in range(columns.shape[1]):
+        support = by_column.indices[by_column.indptr[item] : by_column.indptr[item + 1]]
+        neighbours = columns[:, support]
+        gram = (neighbours.T @ neighbours.multiply(users[:, None])).toarray() * negative_weight
+        gram[np.diag_indices(len(support))] += items.reg + items.reg_scale * squares[support]
+        rows = columns.indices[columns.indptr[item] : columns.indptr[item + 1]]
+        own, weights, b = neighbours[rows].toarray(), users[rows], np.zeros(len(support))
+        for _ in range(NEWTON_STEPS if len(rows) else 0):
+            g = own @ b
+            pull = 1 / (1 + np.exp(g - 1))
+            slope = gram @ b - own.T @ (weights * (pull + negative_weight * g))
+            curvature = gram + own.T @ ((weights * (pull * (1 - pull) - negative_weight))[:, None] * own)
+            b -= np.linalg.solve(curvature, slope)
+        made.append(b)
+    return sp.csc_matrix((np.concatenate(made), by_column.indices, by_column.indptr), shape=by_column.shape).tocsr()
+
+
+def candidates(train: Any, ideas: list[str]) -> dict[str, Score]:
     """Blend() and the ideas, each a function from users to scores."""
     blend = Blend(random_state=0).fit(train)
     factors, items = blend.models_
@@ -59,34 +94,49 @@ def candidates(train: Any) -> dict[str, Score]:
     def parts(users: Any) -> tuple[Any, Any]:
         return z(factors.score_users(users), -1.0), z(items.score_users(users))
 
-    both = sp.csr_matrix(items.coefficients_)
-    both = ((both + both.T) / 2).tocsr()
-    twin = ItemItem().fit(likes.T)  # users regressed on users
-    people = sp.csr_matrix(twin.coefficients_).T.tocsr()
-    rank, ridge = factors.rank, np.asarray(factors.reg_)
-    larger = OneClassMF(**{**factors.get_params(), "rank": min(2 * rank, max(train.shape)),
-                           "reg": tuple((1.3 * ridge).tolist())}).fit(train)  # fmt: skip
+    def by_other(coefficients: Any) -> Score:
+        return lambda users: parts(users)[0] + 0.3 * z((likes[users] @ coefficients).toarray())
+
+    def both_directions() -> Score:
+        both = sp.csr_matrix(items.coefficients_)
+        return by_other(((both + both.T) / 2).tocsr())
+
+    def logistic(negative_weight: float) -> Score:
+        return by_other(logistic_coefficients(items, likes, negative_weight).astype(np.float32))
+
+    @cache
+    def people() -> Any:
+        """Users regressed on users."""
+        return sp.csr_matrix(ItemItem().fit(likes.T).coefficients_).T.tocsr()
+
+    def with_users(weight: float) -> Score:
+        return lambda users: blend.score_users(users) + weight * z((people()[users] @ likes).toarray())
+
+    def larger() -> Score:
+        rank, ridge = factors.rank_, np.asarray(factors.reg_)
+        model = OneClassMF(**{**factors.get_params(), "rank": min(2 * rank, max(train.shape)),
+                              "reg": tuple((1.3 * ridge).tolist())}).fit(train)  # fmt: skip
+        return lambda users: z(model.score_users(users), -1.0) + 0.3 * parts(users)[1]
 
     def corrected(exponent: float) -> Score:
         return lambda users: blend.score_users(users) * counts**exponent
 
-    return {
-        "Blend()": blend.score_users,
-        "B in both directions": lambda users: parts(users)[0] + 0.3 * z((likes[users] @ both).toarray()),
-        "users on users added, 0.3": lambda users: (
-            blend.score_users(users) + 0.3 * z((people[users] @ likes).toarray())
-        ),
-        "users on users added, 0.1": lambda users: (
-            blend.score_users(users) + 0.1 * z((people[users] @ likes).toarray())
-        ),
-        "rank × 2, ridge × 1.3": lambda users: z(larger.score_users(users), -1.0) + 0.3 * parts(users)[1],
-        "scores × d_j^0.1": corrected(0.1),
-        "scores × d_j^−0.1": corrected(-0.1),
-        **{
-            f"weight {weight}": lambda users, weight=weight: (lambda a, b: a + weight * b)(*parts(users))
-            for weight in WEIGHTS
-        },
+    makers: dict[str, Callable[[], Score]] = {
+        "B in both directions": both_directions,
+        "users on users added, 0.3": lambda: with_users(0.3),
+        "users on users added, 0.1": lambda: with_users(0.1),
+        "rank × 2, ridge × 1.3": larger,
+        "scores × d_j^0.1": lambda: corrected(0.1),
+        "scores × d_j^−0.1": lambda: corrected(-0.1),
+        "B by the logistic loss, w = 1": lambda: logistic(1.0),
+        "B by the logistic loss, w = 0.3": lambda: logistic(0.3),
     }
+    chosen: dict[str, Score] = {"Blend()": blend.score_users}
+    chosen |= {idea: make() for idea, make in makers.items() if idea in ideas}
+    if "weights by activity" in ideas:
+        for weight in WEIGHTS:
+            chosen[f"weight {weight}"] = lambda users, weight=weight: (lambda a, b: a + weight * b)(*parts(users))
+    return chosen
 
 
 def by_activity(values: dict[str, Any], base: Any, activity: Any) -> Any:
@@ -103,13 +153,14 @@ def by_activity(values: dict[str, Any], base: Any, activity: Any) -> Any:
     return gains
 
 
-def study(name: str, train: Any) -> dict[str, Any]:
+def study(name: str, train: Any, ideas: list[str], before: dict[str, Any]) -> dict[str, Any]:
     train, validation = split_entries(train, 0.1, random_state=100)
     users = np.flatnonzero(np.diff(positive_pattern(validation, "validation").indptr))
-    values = {idea: per_user(score, train, validation, users) for idea, score in candidates(train).items()}
+    values = {idea: per_user(score, train, validation, users) for idea, score in candidates(train, ideas).items()}
     base = values["Blend()"]
     gains = {idea: value - base for idea, value in values.items() if not idea.startswith("weight")}
-    gains["weights by activity"] = by_activity(values, base, np.diff(sp.csr_array(train).indptr)[users])
+    if "weights by activity" in ideas:
+        gains["weights by activity"] = by_activity(values, base, np.diff(sp.csr_array(train).indptr)[users])
     record = {
         idea: {"gain": float(gain.mean()), "standard_error": float(gain.std(ddof=1) / np.sqrt(len(gain)))}
         for idea, gain in gains.items()
@@ -117,20 +168,24 @@ def study(name: str, train: Any) -> dict[str, Any]:
     }
     for idea, row in record.items():
         print(f"{name:14s} {idea:26s} {100 * row['gain']:+.3f} ± {100 * row['standard_error']:.3f}", flush=True)
-    return {"data": name, "users": len(users), "ndcg@10": float(base.mean()), "ideas": record}
+    return {"data": name, "users": len(users), "ndcg@10": float(base.mean()), "ideas": {**before, **record}}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=DATA, choices=DATA)
+    parser.add_argument("--ideas", nargs="+", default=list(IDEAS), choices=IDEAS)
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write to")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
     for name in ["debian"] if options.smoke else options.data:
-        record = study(name, load_debian().depends[:1000] if options.smoke else split(name)[0])
+        path = options.results / f"further_{name}.json"
+        before = json.loads(path.read_text())["ideas"] if path.exists() and not options.smoke else {}
+        train = load_debian().depends[:1000] if options.smoke else split(name)[0]
+        record = study(name, train, options.ideas, before)
         if not (options.smoke and options.results == RESULTS):
             options.results.mkdir(exist_ok=True)
-            (options.results / f"further_{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+            path.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,9 +4,10 @@
 
 A tenth of the training entries is held out; each method gets six points of a grid, the best nDCG@10 is refitted on all
 of the training data and tested. Blend() is not tuned at all; "Blend, weights found" chooses its weights by itself. EASE
-is ItemItem(neighbors=None), SLIM and iALS++ are irspack's, cosine and BM25 implicit's. EASE is skipped, and said so,
-where its dense matrix needs more than --memory-mb. Writes results/peers_<data>.json after every method (those already
-there are kept); report.py makes the table.
+is ItemItem(neighbors=None), SLIM and iALS++ are irspack's, cosine and BM25 implicit's. SLIM is an elastic net of every
+column, the same coefficients as scikit-learn's ElasticNet gives (tests/test_experiments.py). EASE is skipped, and said
+so, where its dense matrix needs more than --memory-mb. Writes results/peers_<data>.json after every method (what is
+there is kept); report.py makes the table.
 """
 
 from __future__ import annotations

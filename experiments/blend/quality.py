@@ -5,8 +5,8 @@
 A seed is that of the models, and of the 9:1 split where the data set has none of its own (yelp2018 is as published).
 With --one-split all seeds share the split of seed 0, and quality_one_split_<data>.json is written.
 Each data set runs in a process of its own and writes results/quality_<data>.json (with --auto, which finds the weights
-on held-out training entries, quality_auto_<data>.json); report.py turns these into tables. --smoke: a part of the
-embedded data, one seed, nothing is written.
+on held-out training entries, quality_auto_<data>.json) after every seed; seeds that are there are not run again unless
+--anew says so. report.py turns these into tables. --smoke: a part of the embedded data, one seed, nothing is written.
 """
 
 from __future__ import annotations
@@ -69,26 +69,23 @@ def one_seed(train: Any, test: Any, seed: int, auto: bool) -> dict[str, Any]:
     return record
 
 
-def study(name: str, seeds: int, auto: bool, one_split: bool, results: Path | None, smoke: bool = False) -> None:
+def study(name: str, seeds: int, auto: bool, one_split: bool, path: Path | None, smoke: bool = False) -> None:
     Blend(weights="auto", random_state=0).fit(np.kron(np.eye(3), np.ones((30, 20)))).recommend(n=10)  # compile
-    records = []
-    for seed in range(seeds):
+    result: dict[str, Any] = {"data": name, "peak_mb": 0.0, "seeds": []}
+    if path is not None and path.exists():
+        result = json.loads(path.read_text())
+    done = {record["seed"] for record in result["seeds"]}
+    for seed in sorted(set(range(seeds)) - done):
         number = 0 if one_split else seed
         train, test = split_entries(load_debian().depends[:3000], 0.1, seed) if smoke else split(name, number)
-        records.append(one_seed(train, test, seed, auto))
-        print(name, json.dumps({key: value for key, value in records[-1].items() if key != "search"}), flush=True)
-    result = {
-        "data": name,
-        "shape": train.shape,
-        "positives": int(train.nnz),
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "seeds": records,
-    }
-    if results is not None:
-        results.mkdir(exist_ok=True)
-        kind = ("auto_" if auto else "") + ("one_split_" if one_split else "")
-        path = results / f"quality_{kind}{name}.json"
-        path.write_text(json.dumps(result, indent=1) + "\n")
+        record = one_seed(train, test, seed, auto)
+        print(name, json.dumps({key: value for key, value in record.items() if key != "search"}), flush=True)
+        result["seeds"].append(record)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        result |= {"shape": train.shape, "positives": int(train.nnz), "peak_mb": max(result["peak_mb"], peak)}
+        if path is not None:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(json.dumps(result, indent=1) + "\n")
 
 
 def main() -> None:
@@ -99,13 +96,19 @@ def main() -> None:
     parser.add_argument("--one-split", action="store_true", help="the seeds differ in the models alone")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write to")
     parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--anew", action="store_true", help="forget what is there")
     options = parser.parse_args()
+    kind = ("auto_" if options.auto else "") + ("one_split_" if options.one_split else "")
     if options.smoke:
-        study("debian", 1, False, False, None if options.results == RESULTS else options.results, smoke=True)
+        written = options.results != RESULTS
+        study("debian", 1, False, False, options.results / "quality_debian.json" if written else None, smoke=True)
         return
     for name in options.data:
+        path = options.results / f"quality_{kind}{name}.json"
+        if options.anew:
+            path.unlink(missing_ok=True)
         process = multiprocessing.get_context("spawn").Process(
-            target=study, args=(name, options.seeds, options.auto, options.one_split, options.results)
+            target=study, args=(name, options.seeds, options.auto, options.one_split, path)
         )
         process.start()
         process.join()

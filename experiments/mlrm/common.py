@@ -190,16 +190,25 @@ def mean_and_spread(cell: dict[str, Any], figure: str) -> tuple[float, float]:
 
 
 class Store:
-    """Results of a script as JSON, kept after every cell; cells that are there are not run again."""
+    """Results of a script as JSON, kept after every cell; what is there, or in ``others``, is not run again."""
 
-    def __init__(self, name: str, smoke: bool) -> None:
+    def __init__(self, name: str, smoke: bool, others: tuple[str, ...] = ()) -> None:
         self.path = None if smoke else RESULTS / f"{name}.json"
         self.cells: dict[str, Any] = {}
+        self.others: dict[str, Any] = {}
         if self.path is not None and self.path.exists():
             self.cells = json.loads(self.path.read_text())
+        for other in others:
+            path = RESULTS / f"{other}.json"
+            if not smoke and path.exists():
+                self.others |= json.loads(path.read_text())
+
+    def known(self) -> dict[str, Any]:
+        """All cells, those of other scripts included."""
+        return {**self.others, **self.cells}
 
     def get(self, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        if key not in self.cells:
+        if key not in self.known():
             self.cells[key] = make()
             if self.path is not None:
                 self.path.parent.mkdir(exist_ok=True)
@@ -207,7 +216,7 @@ class Store:
                 unfinished.write_text(json.dumps(self.cells, indent=1) + "\n")
                 unfinished.replace(self.path)  # a run that is ended while writing spoils nothing
             print(key, {k: round(v, 4) for k, v in self.cells[key]["runs"][0].items()}, flush=True)
-        return self.cells[key]
+        return self.known()[key]
 
     def write(self, name: str, lines: list[str]) -> None:
         text = "\n".join(lines) + "\n"

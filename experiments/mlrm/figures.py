@@ -1,14 +1,15 @@
 """Figures 1 to 3 as tables and plots: transductive MLRM against FPCA, global MLRM against SIMC, MLRM against MLRM'.
 
-Ratings are measured by MAE (of corrected values within 1 to 5), interactions by pooled AUC. The figures themselves are
-not in the text of the paper, so there is nothing published to put beside.
+Ratings are measured by MAE (of corrected values within 1 to 5), interactions by pooled AUC, hidden labels (Figure 2,
+from ``multilabel.py``) by average precision. Cells that ``table1.py`` has run are taken from there; two methods are
+compared over the draws that both have. The figures themselves are not in the text of the paper, so there is nothing
+published to put beside.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from common import RESULTS, Case, Store, arguments, generated, interactions, mean_and_spread, ratings, run_cell
+import numpy as np
+from common import RESULTS, Case, Store, arguments, generated, interactions, ratings, run_cell
 from published import RATES
 
 FIGURES = {
@@ -16,6 +17,7 @@ FIGURES = {
     "Figure 2": ("SIMC", "MLRM global"),
     "Figure 3": ("MLRM", "MLRM'"),
 }
+WORDS = {"mae": "MAE", "auc": "AUC", "average_precision": "average precision"}
 
 
 def main() -> None:
@@ -25,7 +27,7 @@ def main() -> None:
     parser.add_argument("--rates", nargs="+", type=float, default=list(RATES))
     parser.add_argument("--draws", type=int, default=1)
     args = parser.parse_args()
-    store = Store("figures", args.smoke)
+    store = Store("figures", args.smoke, others=("multilabel", "table1"))
     names, rates = (["generated"], [0.5]) if args.smoke else (args.data, args.rates)
     for name in names:
         case = load(name)
@@ -52,18 +54,23 @@ def load(name: str) -> Case:
 
 
 def points(store: Store, figure: str) -> list[tuple[str, str, float, float, bool]]:
-    """(data, rate, first method, second method, whether the second wins) of a figure."""
+    """(data, rate, first method, second method, whether the second wins) of a figure, by data and rate."""
     first, second = FIGURES[figure]
-    found = []
-    for key, cell in store.cells.items():
+    found, cells = [], store.known()
+    for key, cell in cells.items():
         name, rate, method = key.split(" ", 2)
-        other = store.cells.get(f"{name} {rate} {second}")
+        other = cells.get(f"{name} {rate} {second}")
         if method != first or other is None:
             continue
-        shown = "mae" if "mae" in cell["runs"][0] else "auc"
-        one, two = (mean_and_spread(c, shown)[0] for c in (cell, other))
+        shown = measure_of(name)
+        draws = min(len(cell["runs"]), len(other["runs"]))  # in the order of their seeds
+        one, two = (float(np.mean([run[shown] for run in c["runs"][:draws]])) for c in (cell, other))
         found.append((name, rate, one, two, two < one if shown == "mae" else two > one))
-    return found
+    return sorted(found)
+
+
+def measure_of(name: str) -> str:
+    return "mae" if name == "ml100k" else "auc" if name in ("Enzymes", "GPCRs", "generated") else "average_precision"
 
 
 def report(store: Store) -> list[str]:
@@ -72,32 +79,40 @@ def report(store: Store) -> list[str]:
         rows = points(store, figure)
         if not rows:
             continue
-        lines += [f"## {figure}", "", f"| data | ω | {first} | {second} | better |", "|---|---|---|---|---|"]
-        lines += [f"| {n} | {r} | {a:.4f} | {b:.4f} | {second if won else first} |" for n, r, a, b, won in rows]
+        lines += [f"## {figure}", "", f"| data | ω | | {first} | {second} | better |", "|---|---|---|---|---|---|"]
+        lines += [
+            f"| {name} | {rate} | {WORDS[measure_of(name)]} | {one:.4f} | {two:.4f} | "
+            f"{'–' if one == two else second if won else first} |"
+            for name, rate, one, two, won in rows
+        ]
         lines += ["", f"{second} is better in {sum(won for *_, won in rows)} of {len(rows)} cases.", ""]
     return lines
 
 
 def plot(store: Store) -> None:
-    """One square per figure and kind of data, as in the paper: the first method across, the second upwards."""
+    """A panel per data set: both methods of a figure over the share of observed entries."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    for number, figure in enumerate(FIGURES, start=1):
+    for number, (figure, methods) in enumerate(FIGURES.items(), start=1):
         rows = points(store, figure)
-        kinds: dict[str, list[Any]] = {}
-        for row in rows:
-            kinds.setdefault("MAE, ml100k" if row[0] == "ml100k" else "AUC, interactions", []).append(row)
-        shown, axes = pyplot.subplots(1, max(1, len(kinds)), figsize=(5 * max(1, len(kinds)), 5), squeeze=False)
-        for axis, (kind, members) in zip(axes[0], kinds.items()):
-            ends = [min(min(r[2], r[3]) for r in members), max(max(r[2], r[3]) for r in members)]
-            axis.plot(ends, ends, color="grey", linewidth=1)
-            for name, rate, one, two, won in members:
-                marker = {"Enzymes": "^", "GPCRs": "s"}.get(name, "o")
-                axis.scatter(one, two, s=40 + 160 * float(rate), marker=marker, color="tab:red" if won else "tab:blue")
-            axis.set(title=f"{figure}: {kind}", xlabel=FIGURES[figure][0], ylabel=FIGURES[figure][1])
+        names = sorted({row[0] for row in rows})
+        if not rows:
+            continue
+        across = min(4, len(names))
+        down = -(-len(names) // across)
+        shown, axes = pyplot.subplots(down, across, figsize=(3.2 * across, 2.8 * down), squeeze=False)
+        for axis in axes.flat[len(names) :]:
+            axis.set_visible(False)
+        for axis, name in zip(axes.flat, names):
+            own = [row for row in rows if row[0] == name]
+            for place, (method, style) in enumerate(zip(methods, ("s--", "o-"))):
+                axis.plot([float(row[1]) for row in own], [row[2 + place] for row in own], style, label=method)
+            axis.set(title=name, xlabel="observed share ω", ylabel=WORDS[measure_of(name)], xticks=RATES)
+        axes[0, 0].legend()
+        shown.suptitle(f"{figure}: {methods[1]} and {methods[0]}")
         shown.tight_layout()
         shown.savefig(RESULTS / f"figure{number}.png", dpi=80)
         pyplot.close(shown)

@@ -42,7 +42,7 @@ def most_similar(
             f"rows names row {outside[0]}, but factors has {len(factors)} rows: "
             f"indices go from 0 to {len(factors) - 1}."
         )
-    unit = _unit_rows(factors)
+    unit = unit_rows(factors)
     itself = sp.csr_array(
         (np.ones(len(chosen), dtype=bool), chosen, np.arange(len(chosen) + 1)),
         shape=(len(chosen), len(factors)),
@@ -61,8 +61,14 @@ def most_similar(
     return indices, cosines
 
 
-def _unit_rows(factors: NDArray[Any]) -> NDArray[Any]:
-    """Scale rows to length 1; zero rows stay zero. Dividing by the peak first keeps squares in range."""
+def unit_rows(factors: NDArray[Any]) -> NDArray[Any]:
+    """Scale rows to length 1; zero rows stay zero.
+
+    Dividing by the peak first keeps squares in range.
+
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
     peak = np.abs(factors).max(axis=1, keepdims=True)
     unit = np.divide(factors, peak, out=np.zeros_like(factors), where=peak > 0)
     length = np.sqrt(np.einsum("ij,ij->i", unit, unit))[:, None]

@@ -64,7 +64,8 @@ def regress(gram: ItemGram, nearest: NDArray[np.int32], columns: Columns, ridge:
     if max(run_chunks(work, even_chunks(n_targets, COLUMNS_AT_ONCE), n_threads)) >= 0:
         raise ValueError(SINGULAR)
     kept = nearest >= 0
-    start = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+    narrow = np.int32 if np.count_nonzero(kept) <= np.iinfo(np.int32).max else np.int64
+    start = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(narrow)
     return sp.csc_array((solved[kept], nearest[kept], start), shape=(gram.n_items, n_targets)).tocsr()
 
 

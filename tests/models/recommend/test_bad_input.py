@@ -111,6 +111,7 @@ def test_validation(validation, sentence):
 
 BAD_PARAMETERS = [
     ({"rank": 45}, r"rank=45 is larger than both sides of interactions \(44, 21\): at most 44"),
+    ({"rank": "large"}, "rank must be an integer ≥ 1 or \"auto\", got 'large'"),
     ({"rank": 0}, "rank must be an integer ≥ 1, got 0"),
     ({"rank": 2.0}, "rank must be an integer"),
     ({"rank": True}, "rank must be an integer"),

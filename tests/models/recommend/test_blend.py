@@ -245,3 +245,28 @@ def test_bad_input_is_refused_before_any_work():
         Blend().add_users(interactions=MATRIX)
     with pytest.raises(NotFittedError):
         Blend().add_items(interactions=MATRIX)
+
+
+def test_similar_items_by_the_mean_of_the_models_cosines():
+    model = Blend(parts(), weights=[1, 0.5, 0.25]).fit(MATRIX)
+    factors, items = model.models_[0].right_factors_, MATRIX * np.sqrt(model.models_[1].state_.user_weights)[:, None]
+    unit = factors / np.linalg.norm(factors, axis=1, keepdims=True)
+    columns = items / np.linalg.norm(items, axis=0)
+    expected = (unit @ unit.T + 0.5 * columns.T @ columns) / 1.5  # Popularity compares nothing
+    np.fill_diagonal(expected, -np.inf)
+    nearest, cosines = model.similar_items(np.arange(21), n=20)
+    np.testing.assert_allclose(cosines, -np.sort(-expected, axis=1)[:, :20], atol=1e-6)
+    np.testing.assert_allclose(np.take_along_axis(expected, nearest, axis=1), cosines, atol=1e-6)
+
+
+def test_similar_items_of_a_blend_of_blends_and_of_one_part():
+    inner = Blend(parts()[:2], weights=[1, 3]).fit(MATRIX)
+    outer = Blend([Blend(parts()[:2], weights=[1, 3]), parts()[0]], weights=[1, 0]).fit(MATRIX)
+    for answer, expected in zip(outer.similar_items([2, 9]), inner.similar_items([2, 9])):
+        np.testing.assert_allclose(answer, expected, atol=1e-12)
+    alone = Blend([ItemItem(reg=1.0), Popularity()]).fit(MATRIX)
+    np.testing.assert_allclose(alone.similar_items([4])[1], alone.models_[0].similar_items([4])[1], atol=1e-6)
+    with pytest.raises(ValueError, match="compares items"):
+        Blend([Popularity()]).fit(MATRIX).similar_items([0])
+    with pytest.raises(ValueError, match="item 21 is unknown"):
+        inner.similar_items([21])

@@ -239,3 +239,10 @@ def test_questions_that_make_no_sense_are_refused():
         ItemItem().add_users(interactions=MATRIX)
     with pytest.raises(ValueError, match="not fitted yet"):
         ItemItem().to_parts()
+
+
+def test_a_coefficient_takes_eight_bytes():
+    model = ItemItem(neighbors=5).fit(MATRIX)
+    assert model.coefficients_.data.itemsize + model.coefficients_.indices.itemsize == 8
+    model.add_items(interactions=MATRIX[:, :2])
+    assert model.coefficients_.indices.dtype == np.int32

@@ -347,6 +347,17 @@ def test_auto_weight_is_a_multiple_of_the_density_of_positives(loss):
 # ridge, biases, loss
 
 
+def test_auto_rank_grows_with_the_entities_that_have_events():
+    padded = sp.block_diag([sp.eye_array(600), sp.csr_array((3000, 900))])  # 1,200 with events, √1200 = 34.6
+    auto = OneClassMF(rank="auto", max_iter=1, random_state=0).fit(padded)
+    assert auto.rank_ == 32
+    assert auto.left_factors_.shape == (3600, 32)
+    spelled_out = OneClassMF(rank=32, max_iter=1, random_state=0).fit(padded)
+    assert np.array_equal(auto.right_factors_, spelled_out.right_factors_)
+    assert OneClassMF(rank="auto", max_iter=1).fit(np.eye(3)).rank_ == 3  # never more than either side makes sense of
+    assert OneClassMF(rank="auto", max_iter=1).fit(np.eye(40)).rank_ == 16
+
+
 def test_one_ridge_or_one_for_each_side():
     matrix = tastes()
     both = double(reg=0.3).fit(matrix)

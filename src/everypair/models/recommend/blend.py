@@ -31,6 +31,7 @@ from everypair.models.recommend.naming import asks, fits, grows
 from everypair.models.recommend.one_class import OneClassMF
 from everypair.models.recommend.popularity import Popularity
 from everypair.models.recommend.scored import ScoredModel, count_described
+from everypair.models.recommend.similar_items import most_similar_on_average
 from everypair.models.recommend.state import NamedState
 from everypair.models.recommend.subsampled import SubsampledMF
 from everypair.models.serve_only import TRAINING_ONLY, without_training
@@ -266,6 +267,16 @@ class Blend(ScoredModel):
         items = np.flatnonzero(shares)
         items = items[np.argsort(-np.abs(shares[items]), kind="stable")][:n]
         return Explanation(total, base, items.astype(np.int64), shares[items])
+
+    @asks(RIGHT, answer="item")
+    def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[np.int32], Array]:
+        """Return the ``n`` items nearest to each of ``items``, itself left out, by the mean of the models' cosines.
+
+        The mean has the weights of the blend; models that do not compare items, such as ``Popularity``, have no say.
+        """
+        check_is_fitted(self)
+        rows = checked_positions(items, self.interactions_.shape[1], "item")
+        return most_similar_on_average(self.models_, self.weights_, rows, check.integer("n", n))
 
     @grows(LEFT)
     def add_users(self, *, interactions: Any = None, features: Any = None, ids: Any = None) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""What ``"auto"`` stands for: negative weight and ridge by the shape of the data.
+"""What ``"auto"`` stands for: rank, negative weight and ridge by the shape of the data.
 
 Over the data sets of ``experiments/defaults`` (0.8 to 140 events per entity, 50 to 4,000 times more unknown pairs than
 events) the best negative weight is a few times the density, and fewer times where the matrix is sparser; the best
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from everypair.check import is_number
+from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.problem.losses import Loss
 
@@ -20,10 +20,21 @@ FEWEST = 0.25  # the smallest multiple, as a share of the largest
 DENSE = 0.005  # density from which the largest multiple holds
 MOST_WEIGHT = 0.5  # a negative never weighs more than half a positive
 SMALL = 4000  # entities up to which the ridge constant holds
-
-
 FEWEST_FACTORS, MOST_FACTORS = 16, 256
 DEGREE_EXPONENT, DEGREE_ENTITIES = 0.25, 50_000  # weights of stored pairs, up to so many users and items
+
+
+def checked_rank(rank: Any) -> int | None:
+    """Return a number of factors, or ``None`` for ``"auto"``.
+
+    >>> checked_rank(8), checked_rank("auto")
+    (8, None)
+    """
+    if isinstance(rank, str):
+        if rank != "auto":
+            raise ValueError(f'rank must be an integer ≥ 1 or "auto", got {rank!r}.')
+        return None
+    return check.integer("rank", rank)
 
 
 def auto_rank(interactions: Any) -> int:
@@ -62,7 +73,7 @@ def auto_negative_weight(weight: Any, pairs: Pairs, loss: Loss) -> float:
     >>> auto_negative_weight("auto", Pairs.from_matrix(np.eye(100)), get_loss("logistic"))
     0.04
     """
-    if is_number(weight):
+    if check.is_number(weight):
         return float(weight)
     if not isinstance(weight, str) or weight != "auto":
         raise ValueError(f'negative_weight must be a finite number ≥ 0 or "auto", got {weight!r}.')

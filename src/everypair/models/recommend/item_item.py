@@ -193,19 +193,24 @@ class ItemItem(ScoredModel):
         Two items are near if the same users like both: this is the cosine of their columns, users weighted by d.
         """
         check_is_fitted(self)
-        signs = _signs(self.interactions_)
-        rows = checked_positions(items, signs.shape[1], "item")
+        rows = checked_positions(items, self.interactions_.shape[1], "item")
         n = check.integer("n", n)
-        scaled = sp.csc_array(signs.multiply(np.sqrt(self.state_.user_weights)[:, None]))
-        length = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=0)).ravel())
-        unit = sp.csr_array(scaled.multiply(1 / np.where(length > 0, length, 1))).astype(signs.dtype)
+        unit = self.unit_items()
         nearest = np.empty((len(rows), n), np.int32)
-        cosines = np.empty((len(rows), n), signs.dtype)
+        cosines = np.empty((len(rows), n), unit.dtype)
         for start, stop in even_chunks(len(rows), _COMPARED_AT_ONCE):
-            tile = np.clip((unit[:, rows[start:stop]].T @ unit).toarray(), -1, 1)
+            tile = np.clip((unit[rows[start:stop]] @ unit.T).toarray(), -1, 1)
             tile[np.arange(stop - start), rows[start:stop]] = -np.inf
             select_top(tile, n, nearest[start:stop], cosines[start:stop], 0, stop - start)
         return nearest, cosines
+
+    def unit_items(self) -> Any:
+        """Every item as its column of X with rows times √d_i, scaled to length 1 (csr, items × users)."""
+        check_is_fitted(self)
+        signs = _signs(self.interactions_)
+        scaled = sp.csr_array(signs.multiply(np.sqrt(self.state_.user_weights)[:, None]).T)
+        length = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
+        return sp.csr_array(scaled.multiply(1 / np.where(length > 0, length, 1)[:, None])).astype(signs.dtype)
 
     @asks(answer="why")
     def explain(self, user: Any, item: Any, n: int | None = None) -> Explanation:
