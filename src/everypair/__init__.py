@@ -18,7 +18,8 @@ if TYPE_CHECKING:
         SubsampledMF,
         load,
     )
-    from everypair.plots import plot_history, plot_sensitivity, report
+    from everypair.plots import plot_history, plot_sensitivity
+    from everypair.plots.report import report
     from everypair.training.interruption import InterruptedTraining
     from everypair.tuning import tune
 
