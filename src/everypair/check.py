@@ -116,7 +116,8 @@ def as_csr(matrix: Any, dtype: Any, name: str) -> tuple[Any, int]:
             raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}: take its .real or its absolute.")
         what = type(matrix).__name__
         if isinstance(matrix, np.ndarray):
-            what = f"an array of {'objects: convert it with astype(float)' if array.dtype == object else array.dtype}"
+            kinds = {"O": "objects: convert it with astype(float)", "U": "text"}
+            what = f"an array of {kinds.get(array.dtype.kind, array.dtype)}"
         raise TypeError(
             f"{name} must be a sparse matrix or a numeric 2-D array, got {what}; of a list of events give what "
             "everypair.data.read_events makes of it."

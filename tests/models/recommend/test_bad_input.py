@@ -64,7 +64,7 @@ BAD_INTERACTIONS = {
     "complex": (sp.csr_array(MATRIX * 1j), TypeError, r"real numbers, got dtype complex128: take its \.real"),
     "complex array": (MATRIX * 1j, TypeError, "real numbers, got dtype complex128"),
     "objects": (MATRIX.astype(object), TypeError, r"an array of objects: convert it with astype\(float\)"),
-    "text": (MATRIX.astype(str), TypeError, "got an array of <U"),
+    "text": (MATRIX.astype(str), TypeError, "got an array of text"),
     "a list of events": ([("anna", "bread")], TypeError, "give what everypair.data.read_events makes of it"),
     "too small for float32": (MATRIX * 1e-50, ValueError, "values that are 0 as float32: rescale them"),
     "pointers that fall": (with_pointers(slice(3, 4), 10**6), ValueError, "not a valid CSR matrix: indptr"),
