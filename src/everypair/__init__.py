@@ -11,6 +11,7 @@ from everypair.models import (
     OneClassMF,
     Popularity,
     SubsampledMF,
+    weigh_dislikes,
 )
 from everypair.plots import plot_history, plot_sensitivity, report
 from everypair.training.interruption import InterruptedTraining
@@ -34,4 +35,5 @@ __all__ = [
     "plot_sensitivity",
     "report",
     "tune",
+    "weigh_dislikes",
 ]

@@ -11,6 +11,7 @@ from everypair.models.recommend import (
     OneClassMF,
     Popularity,
     SubsampledMF,
+    weigh_dislikes,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "OneClassMF",
     "Popularity",
     "SubsampledMF",
+    "weigh_dislikes",
 ]
