@@ -41,6 +41,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/defaults/report.py": [[]],
     "experiments/defaults/study.py": [[]],
     "experiments/defaults/validated.py": [[]],
+    "experiments/dislikes/weights.py": [[], ["--data", "filmtrust"]],
     "experiments/leml/defaults.py": [[]],
     "experiments/leml/full_labels.py": [[]],
     "experiments/leml/missing_labels.py": [[]],

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Popularity,
         SubsampledMF,
         load,
+        weigh_dislikes,
     )
     from everypair.plots import plot_history, plot_sensitivity
     from everypair.plots.report import report
@@ -43,6 +44,7 @@ __all__ = [
     "plot_sensitivity",
     "report",
     "tune",
+    "weigh_dislikes",
 ]
 _HOMES = {
     "InterruptedTraining": "everypair.training.interruption",

@@ -5,6 +5,7 @@ import signal
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -345,3 +346,18 @@ def test_what_cannot_be_tuned():
             tune(wrong, MATRIX)
     with pytest.raises(TypeError, match="cannot pass validation"):
         tune(model(), MATRIX, validation=MATRIX)
+
+
+def test_events_give_a_model_that_speaks_ids_and_features_in_any_order():
+    random = np.random.default_rng(0)
+    matrix = np.kron(np.eye(3), np.ones((15, 8))) * (random.random((45, 24)) < 0.5)
+    rows, columns = np.nonzero(matrix)
+    events = pd.DataFrame({"user": [f"u{i}" for i in rows], "item": [f"i{j}" for j in columns]})
+    kinds = pd.DataFrame({f"kind {k}": np.arange(24) // 8 == k for k in range(3)}, dtype=float)
+    kinds.index = [f"i{j}" for j in range(24)]
+    model = OneClassMF(rank=3, random_state=0)
+    result = tune(model, events, trials=2, right_features=kinds)
+    shuffled = tune(model, events, trials=2, right_features=kinds.sample(frac=1, random_state=0, axis=0))
+    assert result.model.recommend(["u0"], n=2)[0][0, 0].startswith("i")
+    assert result.table[1]["ndcg@10"] == shuffled.table[1]["ndcg@10"]
+    np.testing.assert_array_equal(result.model.right_factors_, shuffled.model.right_factors_)

@@ -13,6 +13,7 @@ from everypair.models.recommend import (
     OneClassMF,
     Popularity,
     SubsampledMF,
+    weigh_dislikes,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "Popularity",
     "SubsampledMF",
     "load",
+    "weigh_dislikes",
 ]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,9 +22,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from everypair import check
-from everypair.data.events import Events
+from everypair.data.matching import Known, as_events
 from everypair.data.pairs import Pairs
 from everypair.models.recommend.blend_weights import hold_out
+from everypair.models.recommend.naming import align_side_information
 from everypair.parallel import resolve_threads
 from everypair.training.clock import Clock
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
@@ -71,7 +73,7 @@ def tune(
     Parameters
     ----------
     model : an unfitted recommender; the parameters that it was given other values than their defaults stay.
-    events : users × items, sparse or dense, or what :func:`everypair.data.read_events` returns.
+    events : a matrix (users × items), or events as ``fit`` takes them: the model then speaks their ids.
     budget, trials : seconds for the whole call, number of candidates (those in ``storage`` included), or both; 25
         candidates by default. With ``trials`` alone the same seed gives the same result.
     metric : what to maximise: ``"ndcg@10"`` or any metric of :func:`~everypair.evaluate.ranking_metrics` that each user
@@ -102,7 +104,12 @@ def tune(
     seed = check.integer("random_state", random_state, 0)
     method = _checked_search(search, storage)
     model = _prepared(model, fit_arguments, seed)
-    matrix, times = _matrix_and_times(events, times)
+    named = as_events(events, "events", verbose=verbose)
+    matrix = Pairs.from_matrix(events if named is None else named.matrix, name="events").to_csr()
+    as_given = dict(fit_arguments)
+    if named is not None:
+        times = named.times if times is None else times
+        align_side_information(fit_arguments, Known(named.user_ids, named.item_ids))
     train, test = hold_out(matrix, held_out, times, seed)
     measured = HeldOut(train, test, metric, seed, resolve_threads(getattr(model, "n_threads", None)))
     wanted = None if space is None else checked_space(space, model)
@@ -130,11 +137,13 @@ def tune(
             verdict = tuner.judge()
             chosen = _chosen_model(model, verdict)
             with inner_fits():
-                fitted = chosen.fit(matrix, **fit_arguments)
+                fitted = chosen.fit(matrix if named is None else named, **as_given)
             interrupted = was_interrupted(fitted)
         except KeyboardInterrupt:
             interrupted = True
     result = _result(tuner, wanted, verdict, fitted, metric, interrupted)
+    if named is not None and fitted is None:  # the best so far, which was learnt in positions
+        result.model.state_ = replace(result.model.state_, user_ids=named.user_ids, item_ids=named.item_ids)
     if interrupted:
         warn_interrupted("the model is the best so far; result.verdict says what it is.")
     return result
@@ -301,12 +310,6 @@ def _prepared(model: Any, fit_arguments: dict[str, Any], seed: int) -> Any:
     if own.get("verbose"):
         model.set_params(verbose=False)
     return model
-
-
-def _matrix_and_times(events: Any, times: Any) -> tuple[Any, Any]:
-    if isinstance(events, Events):
-        return Pairs.from_matrix(events.matrix).to_csr(), events.times if times is None else times
-    return Pairs.from_matrix(events, name="events").to_csr(), times
 
 
 def _checked_budget(budget: Any, trials: Any) -> Clock:

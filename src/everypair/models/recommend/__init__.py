@@ -2,6 +2,7 @@
 
 from everypair.models.recommend.blend import Blend
 from everypair.models.recommend.bpr import BPR
+from everypair.models.recommend.dislikes import weigh_dislikes
 from everypair.models.recommend.ensemble import EnsembleMF
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.item_item import ItemItem
@@ -9,4 +10,14 @@ from everypair.models.recommend.one_class import OneClassMF
 from everypair.models.recommend.popularity import Popularity
 from everypair.models.recommend.subsampled import SubsampledMF
 
-__all__ = ["BPR", "Blend", "EnsembleMF", "Explanation", "ItemItem", "OneClassMF", "Popularity", "SubsampledMF"]
+__all__ = [
+    "BPR",
+    "Blend",
+    "EnsembleMF",
+    "Explanation",
+    "ItemItem",
+    "OneClassMF",
+    "Popularity",
+    "SubsampledMF",
+    "weigh_dislikes",
+]

@@ -133,15 +133,7 @@ def fits(method: Callable[P, R]) -> Callable[P, R]:
         given["interactions"] = events.matrix
         if "times" in signature.parameters and given.get("times") is None:
             given["times"] = events.times
-        for side, name in enumerate(("left", "right")):
-            if given.get(f"{name}_features") is not None:
-                features = f"{name}_features"
-                given[features] = aligned_rows(given[features], known[side], side, features)
-            if as_frame(given.get(f"{name}_graph"), f"{name}_graph") is not None:
-                raise TypeError(
-                    f"{name}_graph must be a matrix in the order of the events' {KINDS[side]}_ids: "
-                    "everypair.features.edge_graph makes one of a list of edges."
-                )
+        align_side_information(given, known)
         if given.get("validation") is not None:
             held_out = as_events(given["validation"], "validation")
             if held_out is not None:
@@ -152,6 +144,19 @@ def fits(method: Callable[P, R]) -> Callable[P, R]:
         return model
 
     return fit
+
+
+def align_side_information(given: dict[str, Any], known: Known) -> None:
+    """Bring the features among the arguments of a ``fit`` into the order of the ids; graphs must have it already."""
+    for side, name in enumerate(("left", "right")):
+        if given.get(f"{name}_features") is not None:
+            features = f"{name}_features"
+            given[features] = aligned_rows(given[features], known[side], side, features)
+        if as_frame(given.get(f"{name}_graph"), f"{name}_graph") is not None:
+            raise TypeError(
+                f"{name}_graph must be a matrix in the order of the events' {KINDS[side]}_ids: "
+                "everypair.features.edge_graph makes one of a list of edges."
+            )
 
 
 def asks(side: int = LEFT, answer: str | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]:
