@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair import OneClassMF, weigh_dislikes
+from everypair.data import read_events
 from everypair.evaluate import ranking_metrics
 from everypair.models.recommend.dislikes import DISLIKE_SHARE
 
@@ -26,6 +27,14 @@ def test_a_weight_of_ones_own():
     weighed = weigh_dislikes(SIGNS, negative_weight=0.4).toarray()
     assert weighed[SIGNS < 0] == pytest.approx(0.12 * SIGNS[SIGNS < 0])
     assert weigh_dislikes(np.maximum(SIGNS, 0)).toarray() == pytest.approx(np.maximum(SIGNS, 0))
+
+
+def test_events_stay_events():
+    rows, columns = np.nonzero(SIGNS)
+    table = {"user": rows, "item": columns, "weight": SIGNS[rows, columns]}
+    weighed = weigh_dislikes(read_events(table, weight="weight", verbose=False))
+    assert weighed.matrix.toarray() == pytest.approx(weigh_dislikes(SIGNS).toarray(), rel=1e-6)
+    OneClassMF(rank=2, max_iter=1).fit(weighed).recommend([0])
 
 
 def test_what_is_refused():
