@@ -32,8 +32,10 @@ def test_a_weight_of_ones_own():
 def test_events_stay_events():
     rows, columns = np.nonzero(SIGNS)
     table = {"user": rows, "item": columns, "weight": SIGNS[rows, columns]}
-    weighed = weigh_dislikes(read_events(table, weight="weight", verbose=False))
-    assert weighed.matrix.toarray() == pytest.approx(weigh_dislikes(SIGNS).toarray(), rel=1e-6)
+    events = read_events(table, weight="weight", verbose=False)
+    weighed = weigh_dislikes(events)
+    assert weighed.user_ids == events.user_ids
+    assert weighed.matrix.toarray() == pytest.approx(weigh_dislikes(events.matrix).toarray(), rel=1e-6)
     OneClassMF(rank=2, max_iter=1).fit(weighed).recommend([0])
 
 
