@@ -111,7 +111,7 @@ METHODS: dict[str, tuple[Callable[..., Any], list[dict[str, Any]]]] = {
         slim, [{"alpha": alpha, "l1_ratio": ratio} for alpha in (0.01, 0.05, 0.2) for ratio in (0.01, 0.1)]
     ),
     "iALS++ (irspack)": (
-        ials, [{"alpha0": alpha, "reg": reg} for alpha in (0.03, 0.1, 0.3) for reg in (0.001, 0.003)]
+        ials, [{"alpha0": alpha, "reg": reg} for alpha in (0.003, 0.03, 0.3) for reg in (0.001, 0.01)]
     ),
     "OneClassMF": (
         factors,
