@@ -1,6 +1,12 @@
-"""The command ``everypair``, one file per group of subcommands."""
+"""The command ``everypair``, one file per subcommand."""
 
-from everypair.cli import demo
+from importlib import import_module
+
 from everypair.cli.app import app
 
-__all__ = ["app", "demo"]
+COMMANDS = ("fit", "recommend", "evaluate", "similar", "explain", "inspect", "models", "demo")
+
+for name in COMMANDS:  # in this order in --help
+    import_module(f"everypair.cli.{name}")
+
+__all__ = ["COMMANDS", "app"]
