@@ -1,85 +1,85 @@
-"""One training sweep beside implicit's ALS and irspack's iALS, interleaved in one run, judged by one Objective.
+"""Time of a sweep and time to the same objective, beside implicit, irspack and cmfrec, interleaved in one run.
 
-    python benchmarks/sweep.py [--pairs 4500000] [--rank 64] [--rounds 3] [--sweeps 5]
+    python benchmarks/sweep.py [--pairs 4500000] [--rank 64] [--rounds 3] [--limit 60] [--runs "irspack, CG" …]
 
-CPU seconds of one sweep (median over all rounds), warm kernels, 2 threads each, single-threaded BLAS for everybody.
-Every library minimises the same objective, in implicit's and in irspack's parametrisation (see peers.py). A library
-that is not installed is left out.
+Every library minimises one objective, and one Objective judges everybody's factors after every iteration while the
+clocks stand still. The best objective is found by many iterations of ours, its first round. A run ends within
+LEVELS[-1] of it or after ``--limit`` CPU seconds, and is not repeated if it did not arrive. Seconds count from the call
+of fit: set-up included, compilation not. A library that is not installed is left out. Results go to
+results/sweep.json, after every run; tables.py puts them into the pages.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
-import resource
+import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from clock import SweepClock
 from generate import generate
-from peers import implicit_objective, irspack_objective, irspack_targets
+from libraries import ALPHA, REG, RUNS, THREADS, Run
+from machine import machine
+from peers import implicit_objective
+from tables import LEVELS, lines
 from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 from smoke import parse
 
-from everypair import OneClassMF
-
-THREADS = 2
-ALPHA, IMPLICIT_REG = 10.0, 5.0
-ALPHA0, IRSPACK_REG = 0.1, 0.5
-
-
-class Ours:
-    def __init__(self, rank: int, sweeps: int, **parameters: Any) -> None:
-        self.model = OneClassMF(rank=rank, max_iter=sweeps, tol=0, n_threads=THREADS, random_state=0, **parameters)
-
-    def run(self, matrix: Any, targets: Any = None) -> tuple[SweepClock, Any, Any]:
-        clock = SweepClock()
-        self.model.fit(matrix, targets=targets, callbacks=[clock])
-        return clock, self.model.left_factors_, self.model.right_factors_
+MANY = 10_000  # iterations: the goal or the limit ends them
+RESULTS = Path(__file__).parent / "results"
+OURS, OTHER_OBJECTIVE = "everypair, squared", "everypair, logistic"
+SLOWER = ("irspack, CG", "implicit, CG")  # the fastest of each library, which the targets name
 
 
-class Implicit:
-    def __init__(self, rank: int, sweeps: int) -> None:
-        self.rank, self.sweeps = rank, sweeps
+class Trace:
+    """CPU and wall seconds from the call of fit, and the objective, after each iteration of one training."""
 
-    def run(self, matrix: Any) -> tuple[SweepClock, Any, Any]:
-        from implicit.als import AlternatingLeastSquares
+    def __init__(self, judge: Any, goal: float, limit: float) -> None:
+        self.judge, self.goal, self.limit = judge, goal, limit
+        self.points: dict[str, list[Any]] = {"iteration": [], "cpu": [], "wall": [], "objective": []}
+        self._spent = np.zeros(2)
+        self._start = self._now()
 
-        model = AlternatingLeastSquares(
-            factors=self.rank, iterations=self.sweeps, alpha=ALPHA, regularization=IMPLICIT_REG, use_cg=True,
-            num_threads=THREADS, random_state=0,
-        )  # fmt: skip
-        clock = SweepClock()
-        model.fit(matrix, show_progress=False, callback=clock)
-        return clock, model.user_factors, model.item_factors
+    @staticmethod
+    def _now() -> Any:
+        return np.array([time.process_time(), time.perf_counter()])
+
+    def __call__(self, left: Any, right: Any, unit: float = 1.0, alone: int | None = None) -> bool:
+        """``unit``: what the factors are divided by; ``alone``: a training of so many iterations that began anew."""
+        spent = self._now() - self._start
+        self._spent = spent if alone else self._spent + spent
+        value = None
+        if left is not None:
+            value = self.judge.value(*(np.ascontiguousarray(part / unit, np.float32) for part in (left, right)))
+        point = {"iteration": alone or len(self.points["cpu"]) + 1, "objective": value}
+        for name, entry in {**point, "cpu": round(self._spent[0], 3), "wall": round(self._spent[1], 3)}.items():
+            self.points[name].append(entry)
+        self._start = self._now()
+        next_one = 2 * self._spent[0] if alone else self._spent[0]
+        return bool(next_one >= self.limit or (value is not None and value <= self.goal))
 
 
-class Irspack:
-    def __init__(self, rank: int, sweeps: int) -> None:
-        self.rank, self.sweeps = rank, sweeps
+def traced(run: Run, matrix: Any, rank: int, judge: Any, goal: float, limit: float, iterations: int) -> Any:
+    trace = Trace(judge, goal, limit)
+    run(matrix, rank, iterations, trace)
+    return trace.points
 
-    def run(self, matrix: Any) -> tuple[SweepClock, Any, Any]:
-        from irspack.recommenders.ials import IALSRecommender
 
-        model = IALSRecommender(
-            matrix,
-            n_components=self.rank,
-            alpha0=ALPHA0,
-            reg=IRSPACK_REG,
-            nu=0.0,
-            solver_type="CG",
-            n_threads=THREADS,
-        )
-        trainer = model._create_trainer()
-        clock = SweepClock()
-        for _ in range(self.sweeps):
-            trainer.run_epoch()
-            clock()
-        return clock, trainer.core_trainer.user, trainer.core_trainer.item
+def wanted(names: list[str]) -> dict[str, Run]:
+    """Those runs whose library is installed."""
+    runs = {}
+    for name in names:
+        library = name.partition(",")[0]
+        if importlib.util.find_spec(library) is None:
+            print(f"{library} is not installed: it is left out (pip install everypair[bench], or {library}).")
+        else:
+            runs[name] = RUNS[name]
+    return runs
 
 
 def main() -> None:
@@ -89,56 +89,42 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=4_500_000)
     parser.add_argument("--rank", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--sweeps", type=int, default=5)
-    options = parse(parser, users=80, items=60, pairs=800, rank=4, rounds=1, sweeps=3)
+    parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds of a run")
+    parser.add_argument("--longer", type=float, nargs=2, default=[130.0, 240.0], help=f"the same for {SLOWER}")
+    parser.add_argument("--reference", type=int, default=60, help="iterations that look for the best objective")
+    parser.add_argument("--sweeps", type=int, default=8, help="of a run that is timed alone, on another objective")
+    parser.add_argument("--runs", nargs="+", choices=list(RUNS), default=list(RUNS))
+    options = parse(parser, RESULTS, users=80, items=60, pairs=800, rank=4, rounds=1, limit=0.5, reference=40,
+                    longer=[0.5, 0.5])  # fmt: skip
     matrix = generate(options.users, options.items, options.pairs)
-    shape = f"{matrix.shape[0]:,} × {matrix.shape[1]:,}"
-    print(f"{shape}, {matrix.nnz:,} pairs, rank {options.rank}, {options.sweeps} sweeps, {THREADS} threads")
-    like_implicit = {"loss": "squared", "negative_weight": 1.0, "reg": IMPLICIT_REG, "reg_exponent": 0}
-    like_irspack = {"loss": "squared", "negative_weight": ALPHA0, "reg": IRSPACK_REG, "reg_exponent": 0}
-    weights, targets = irspack_targets(matrix, ALPHA0)
-    size = (options.rank, options.sweeps)
-    runs = {
-        "everypair squared, as implicit": lambda: Ours(*size, **like_implicit).run(ALPHA * matrix),
-        "implicit ALS, use_cg": lambda: Implicit(*size).run(matrix),
-        "everypair squared, as irspack": lambda: Ours(*size, **like_irspack).run(weights, targets),
-        "irspack iALS, CG": lambda: Irspack(*size).run(matrix),
-        "everypair logistic, defaults": lambda: Ours(*size).run(matrix),
-    }
-    for peer in ("implicit", "irspack"):
-        if importlib.util.find_spec(peer) is None:
-            print(f"{peer} is not installed: it is left out (pip install everypair[bench]).")
-            runs = {name: run for name, run in runs.items() if not name.startswith(peer)}
-    cpu: dict[str, list[float]] = {name: [] for name in runs}
-    wall: dict[str, list[float]] = {name: [] for name in runs}
-    factors: dict[str, tuple[Any, Any]] = {}
+    judge = implicit_objective(matrix, ALPHA, REG, n_threads=THREADS)
+    runs = wanted(options.runs)
+    rounds: dict[str, list[Any]] = {name: [] for name in runs}
+    record: dict[str, Any] = {
+        "machine": machine(), "users": matrix.shape[0], "items": matrix.shape[1], "pairs": int(matrix.nnz),
+        "rank": options.rank, "alpha": ALPHA, "reg": REG, "threads": THREADS, "runs": rounds,
+    }  # fmt: skip
+    limits = dict.fromkeys(runs, options.limit) | {OURS: np.inf, **dict(zip(SLOWER, options.longer))}
+
+    def save(name: str, points: Any) -> None:
+        rounds[name].append(points)
+        print(f"{name:40s}{points['iteration'][-1]:5d} iterations{points['cpu'][-1]:9.2f} CPU s", flush=True)
+        (options.results / "sweep.json").write_text(json.dumps(record, indent=1) + "\n")
+
     with threadpool_limits(1, "blas"):
-        for turn in range(options.rounds + 1):
+        points = traced(RUNS[OURS], matrix, options.rank, judge, 0.0, np.inf, options.reference)
+        record["best"] = min(points["objective"])
+        goal = record["best"] * (1 + LEVELS[-1])
+        save(OURS, points)
+        for turn in range(options.rounds):
             for name, run in runs.items():
-                clock, left, right = run()
-                if turn:  # the first round warms caches and kernels
-                    cpu[name] += clock.cpu
-                    wall[name] += clock.wall
-                factors[name] = left, right
-    judges = {
-        "implicit": implicit_objective(matrix, ALPHA, IMPLICIT_REG, n_threads=THREADS),
-        "irspack": irspack_objective(matrix, ALPHA0, IRSPACK_REG, n_threads=THREADS),
-    }
-    print(f"\n{'':34s}{'CPU s':>8s}{'wall s':>8s}{'objective after ' + str(options.sweeps):>22s}")
-    for name in runs:
-        judge = next((judge for peer, judge in judges.items() if peer in name), None)
-        value = f"{judge.value(*map(np.ascontiguousarray, factors[name])):22,.1f}" if judge else ""
-        print(f"{name:34s}{np.median(cpu[name]):8.3f}{np.median(wall[name]):8.3f}{value}")
-
-    def ratio(one: str, other: str) -> str:
-        return f"{np.median(cpu[one]) / np.median(cpu[other]):.2f}" if other in cpu else "–"
-
-    squared = "everypair squared, as "
-    print(f"\nCPU of one sweep: {ratio(squared + 'implicit', 'implicit ALS, use_cg')} of implicit's, "
-          f"{ratio(squared + 'irspack', 'irspack iALS, CG')} of irspack's;")  # fmt: skip
-    print(f"logistic {ratio('everypair logistic, defaults', squared + 'irspack')} of squared.")
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"Peak memory of this process {memory:,.0f} MB (all libraries together).")
+                arrives = name != OTHER_OBJECTIVE
+                late = bool(rounds[name]) and arrives and min(rounds[name][-1]["objective"]) > goal
+                if late or (turn == 0 and name == OURS):
+                    continue
+                iterations = MANY if arrives else options.sweeps
+                save(name, traced(run, matrix, options.rank, judge, goal, limits[name], iterations))
+    print("\n".join(lines(record)))
 
 
 if __name__ == "__main__":

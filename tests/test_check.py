@@ -77,3 +77,12 @@ def test_zeros_are_explained():
 def test_columns_of_the_same_name_are_refused():
     with pytest.raises(ValueError, match="interactions is a frame with columns of the same name"):
         Pairs.from_matrix(pd.DataFrame([[1.0, 2.0]], columns=["blue", "blue"]))
+
+
+@pytest.mark.parametrize("last", [0, 3])
+def test_rows_that_run_backwards_are_refused(last):
+    matrix = sp.csr_array((3, 4))
+    matrix.data, matrix.indices = np.ones(3), np.array([0, 1, 9], np.int32)
+    matrix.indptr = np.array([0, 3, 2, last], np.int32)
+    with pytest.raises(ValueError, match="interactions is not a valid CSR matrix: index pointer values"):
+        as_csr(matrix, np.float64, "interactions")

@@ -51,6 +51,30 @@ def test_implicit(peers, interactions):
     assert relative_gradient(other, model.user_factors, model.item_factors) > 0.03  # the check can fail
 
 
+def test_cmfrec(peers, interactions):
+    cmfrec = pytest.importorskip("cmfrec")
+    model = cmfrec.CMF_implicit(
+        k=4, alpha=6.0, lambda_=3.0, niter=400, use_cg=False, use_float=False, nthreads=1, produce_dicts=False
+    ).fit(interactions.tocoo())
+    objective = peers.implicit_objective(interactions, 7.0, 3.0, dtype=np.float64)
+    assert relative_gradient(objective, model.A_, model.B_) < 1e-3
+
+
+def test_irspack_in_units_of_implicit(peers, interactions):
+    alpha, reg = 11.0, 5.5
+    alpha0, irspack_reg, unit = peers.irspack_units(alpha, reg)
+    assert (alpha0, irspack_reg) == pytest.approx((0.1, 0.5))
+    theirs = peers.implicit_objective(interactions, alpha, reg, dtype=np.float64)
+    ours = peers.irspack_objective(interactions.astype(np.float64), alpha0, irspack_reg, dtype=np.float64)
+    random = np.random.default_rng(1)
+    values = []
+    for scale in (0.3, 1.0):
+        left, right = (scale * random.standard_normal((size, 4)) for size in interactions.shape)
+        values.append((theirs.value(left, right), ours.value(unit * left, unit * right)))
+    assert values[0][1] / values[0][0] == pytest.approx(alpha0 * unit**4, rel=1e-9)
+    assert values[1][1] / values[1][0] == pytest.approx(alpha0 * unit**4, rel=1e-9)
+
+
 def test_irspack(peers, interactions):
     ials = pytest.importorskip("irspack.recommenders.ials")
     model = ials.IALSRecommender(

@@ -149,9 +149,8 @@ def change_tree(tree: Any, random: np.random.Generator) -> None:
         inside[key] = int(random.choice(shape)) if isinstance(value, int) else copy.deepcopy(other[other_key])
 
 
-def ask(model: Any) -> None:
+def ask(model: Any, random: np.random.Generator, count: int = 4) -> None:
     """Some of everything that reaches kernels."""
-    random = np.random.default_rng(0)
     questions = (
         lambda: model.recommend([0, 5], n=3),
         lambda: model.recommend(n=3),
@@ -166,9 +165,9 @@ def ask(model: Any) -> None:
         lambda: model.predict(random.random((3, 4))),
         lambda: model.predict_topk(random.random((3, 4)), 2),
     )
-    for question in questions:
+    for number in random.permutation(len(questions))[:count]:
         with contextlib.suppress(Exception):
-            question()
+            questions[number]()
 
 
 class Watch:
@@ -189,14 +188,13 @@ def work(first: int, count: int, seed: int, report: Path) -> None:
     files = examples()
     for whole in files:  # nothing is imported or compiled for the first time in a case
         (report.parent / "case.ep").write_bytes(whole)
-        ask(load(report.parent / "case.ep"))
+        ask(load(report.parent / "case.ep"), np.random.default_rng(0), 100)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     watch, results, bad = Watch(), Counter[str](), list[str]()
     path = report.parent / "case.ep"
     note = os.open(report, os.O_WRONLY | os.O_CREAT)
-    tracemalloc.start()
     for number in range(first, first + count):
         random = np.random.default_rng((seed, number))
         os.pwrite(note, f"{number:<12}".encode(), 0)
@@ -208,9 +206,8 @@ def work(first: int, count: int, seed: int, report: Path) -> None:
             continue
         path.write_bytes(damaged)
         signal.alarm(SECONDS)
-        tracemalloc.reset_peak()
-        before = tracemalloc.get_traced_memory()[0]
         model, outcome = None, "loaded"
+        tracemalloc.start()
         watch.on = True
         try:
             model = load(path, mmap=bool(random.integers(2)))
@@ -220,7 +217,8 @@ def work(first: int, count: int, seed: int, report: Path) -> None:
             outcome = f"raised {type(failure).__name__}"
             bad.append(f"case {number}: {failure!r}"[:300])
         watch.on = False
-        peak = tracemalloc.get_traced_memory()[1] - before
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
         if peak > 40 * len(damaged) + 2**20:
             bad.append(f"case {number}: {peak:,} bytes allocated for a file of {len(damaged):,}")
         if watch.seen:
@@ -229,9 +227,7 @@ def work(first: int, count: int, seed: int, report: Path) -> None:
         if model is not None and not careful:
             bad.append(f"case {number}: a corrupted file was loaded")
         if model is not None:
-            tracemalloc.stop()
-            ask(model)
-            tracemalloc.start()
+            ask(model, random)
         results[f"{'knowing' if careful else 'blind'}: {outcome}"] += 1
     signal.alarm(0)
     print(json.dumps({"results": results, "bad": bad}))
@@ -259,6 +255,9 @@ def run(count: int, seed: int, first: int = 0) -> tuple[Counter[str], list[str]]
             crashed = int(report.read_text())
             why = "hung" if ran.returncode == -signal.SIGALRM else f"ended the process ({ran.returncode})"
             bad.append(f"case {crashed} {why}: {ran.stderr[-300:]}")
+            more = run(crashed - first, seed, first)  # what the ended process did not come to report
+            results.update(more[0])
+            bad += more[1]
             first = crashed + 1
     return results, bad
 

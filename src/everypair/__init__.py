@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         SubsampledMF,
         load,
     )
+    from everypair.plots import plot_history, plot_sensitivity, report
     from everypair.training.interruption import InterruptedTraining
     from everypair.tuning import tune
 
@@ -37,17 +38,24 @@ __all__ = [
     "SubsampledMF",
     "__version__",
     "load",
+    "plot_history",
+    "plot_sensitivity",
+    "report",
     "tune",
 ]
-_ELSEWHERE = {"InterruptedTraining": "everypair.training.interruption", "tune": "everypair.tuning"}
-_ROOMS = ("data", "evaluate", "features", "metrics", "models", "testing", "tuning")
+_HOMES = {
+    "InterruptedTraining": "everypair.training.interruption",
+    "tune": "everypair.tuning",
+    **dict.fromkeys(("plot_history", "plot_sensitivity", "report"), "everypair.plots"),
+}  # of the names that are not models
+_ROOMS = ("data", "evaluate", "features", "metrics", "models", "plots", "testing", "tuning")
 
 if not TYPE_CHECKING:  # what is imported above is all that a type checker should see
 
     def __getattr__(name: str) -> Any:
         """Import models, and the rooms they come from, when they are first asked for."""
         if name in __all__:
-            return getattr(import_module(_ELSEWHERE.get(name, "everypair.models")), name)
+            return getattr(import_module(_HOMES.get(name, "everypair.models")), name)
         if name in _ROOMS:
             return import_module(f"everypair.{name}")
         raise AttributeError(f"module 'everypair' has no attribute {name!r}")

@@ -149,6 +149,8 @@ def _checked_indices(matrix: Any, name: str) -> Any:
     """Return a compressed matrix whose positions all lie inside it: kernels do not look again."""
     try:
         shell = type(matrix)(matrix)  # shares the arrays; what the check tidies up stays in the shell
+        if np.any(np.diff(shell.indptr) < 0):  # scipy does not look where the last of them is 0
+            raise ValueError("index pointer values must form a non-decreasing sequence")
         shell.check_format(full_check=True)
     except ValueError as failure:
         raise ValueError(f"{name} is not a valid {matrix.format.upper()} matrix: {failure}.") from failure

@@ -287,3 +287,50 @@ def test_files_that_hold_no_model_are_refused(tmp_path):
     write_file(path, "model", values, without)
     with pytest.raises(ModelFileError, match=r"'state\.left_factors' is missing"):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "words"),
+    [
+        ("one-class", {"state.left_factors": np.ones((M - 1, 3), np.float32)}, "interactions must be a sparse matrix"),
+        ("one-class", {"state.right_factors": np.ones((N, 2), np.float32)}, r"right_factors must be an array of shape"),
+        ("one-class", {"state.right_factors": np.ones((N, 3))}, "must have one dtype"),
+        ("one-class", {"state.right_factors": np.ones((N, 3), int)}, "must be an array of floating-point numbers"),
+        ("one-class", {"state.negatives.right": np.ones(N + 1)}, "negatives must be an array of shape"),
+        ("one-class", {"state.interactions.indices": None}, "entries outside"),
+        ("one-class, biases, arrays", {"state.targets": np.ones(3, np.float32)}, "targets must be an array of shape"),
+        ("one-class, imputed", {"state.negatives.value.1": np.ones((N, 2))}, "negatives must be an array of shape"),
+        ("subsampled", {"state.sampling.left": np.ones(2)}, "sampling must be an array of shape"),
+        ("item-item", {"state.base": np.ones(3, np.float32)}, "base must be an array of shape"),
+        ("item-item, all", {"state.coefficients": np.ones((N, 3), np.float32)}, "coefficients must be an array"),
+        ("blend", {"state.grams.0": np.ones((2, 2))}, "grams must be an array of shape"),
+        ("fnnm", {"state.singular_values": np.ones(50)}, "left_vectors must be an array of shape"),
+        ("multi-label", {"state.model.label_factors": np.ones((9, 3), np.float32)}, "n_labels cannot be 4"),
+    ],
+)
+def test_parts_that_do_not_fit_each_other_are_refused(name, changed, words, tmp_path):
+    """Arrays that are whole by themselves: no kernel gets to read beyond one."""
+    path = tmp_path / "model.ep"
+    EVERY[name]().save(path)
+    _, values, arrays = read_file(path, mmap=False)
+    assert set(changed) <= set(arrays)
+    for one, array in changed.items():
+        changed = changed | {one: arrays[one] + 1000} if array is None else changed
+    write_file(path, "model", values, arrays | changed)
+    with pytest.raises(ModelFileError, match=words):
+        load(path)
+
+
+def test_fields_with_a_default_may_be_absent(tmp_path):
+    """So that a later version may add some and still read this file; unknown ones are refused."""
+    path = tmp_path / "model.ep"
+    model = EVERY["one-class"]()
+    model.save(path)
+    _, values, arrays = read_file(path, mmap=False)
+    del values["state"]["fields"]["weighting"]
+    write_file(path, "model", values, arrays)
+    same(answers(load(path)), answers(model))
+    values["state"]["fields"]["colour"] = 1
+    write_file(path, "model", values, arrays)
+    with pytest.raises(ModelFileError, match="fields of OneClassState are not those of this version: colour"):
+        load(path)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.data.nearest import nearest_ids
@@ -286,6 +287,17 @@ def id_array(values: Any, name: str) -> NDArray[Any]:
     if array.dtype.kind in "iu":
         return _as_int64(array, name)
     return array.astype(object) if array.dtype.kind == "U" else _uniform(array.tolist(), name)
+
+
+def named_filter(listed: Any, ids: Ids, kind: str) -> Any:
+    """Return the positions of listed ids; None, masks and booleans, which are in the order of the ids, stay.
+
+    >>> named_filter(["b"], Ids(["a", "b"]), "item"), named_filter([False, True], Ids(["a", "b"]), "item")
+    (array([1]), [False, True])
+    """
+    if listed is None or sp.issparse(listed) or np.ndim(listed) == 2 or np.asarray(listed).dtype == bool:
+        return listed
+    return ids.index(listed, kind)
 
 
 def number_ids(values: Any, name: str) -> tuple[Ids, NDArray[np.int64]]:

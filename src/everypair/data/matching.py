@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from everypair.check import as_frame
 from everypair.column_names import looks_like_events
 from everypair.data.events import Events, read_events
-from everypair.data.ids import Ids, id_array, string_array
+from everypair.data.ids import Ids, string_array
+from everypair.data.named_matrix import named_matrix
 
 Array = NDArray[Any]
 
@@ -136,12 +137,9 @@ def _wide(frame: nw.DataFrame[Any], name: str) -> Events:
                 f"{name} is a frame whose column {column!r} holds {dtype}: as a matrix it has a column of numbers per "
                 "item; of a table of events say everypair.data.read_events(frame, user=…, item=…)."
             )
-    index = nw.maybe_get_index(frame)
-    users = np.arange(len(frame))
-    if index is not None and type(index).__name__ != "RangeIndex":
-        users = id_array(index.to_numpy(), f"the index of {name}")
-    matrix = sp.csr_array(np.column_stack([column.to_numpy() for column in frame.iter_columns()]))
-    return Events(matrix, Ids(users), Ids(frame.columns), None, 0)
+    named = named_matrix(frame, name)
+    assert named is not None
+    return Events(sp.csr_array(named.values), named.rows, named.columns, None, 0)
 
 
 def _unknown(matched: Matched) -> str:

@@ -27,7 +27,7 @@ from everypair.kernels.vectors import (
 )
 
 FAST = {"reassoc", "contract", "nsz", "arcp"}
-INLINED = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": FAST, "forceinline": True}
+INLINED = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": FAST, "inline": "always"}
 
 
 @njit(**INLINED)

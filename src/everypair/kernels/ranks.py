@@ -34,7 +34,7 @@ def _count_row(row: NDArray[Any], best_first: NDArray[np.int32], levels: NDArray
         for j in range(len(row)):
             greater = np.int32(greater + np.int32(row[j] > level))
             not_less = np.int32(not_less + np.int32(row[j] >= level))
-        ties = int(not_less) - int(greater) - 1
+        ties = np.int64(not_less) - np.int64(greater) - 1
         ties_before = 0
         if ties > 0:
             for j in range(best_first[t]):
@@ -42,6 +42,34 @@ def _count_row(row: NDArray[Any], best_first: NDArray[np.int32], levels: NDArray
         ranks[t] = greater + ties_before
         balance += 2 * ties_before - ties
     return balance
+
+
+@njit(nogil=True, cache=True)
+def _sink(row: NDArray[Any], items: NDArray[np.int32], hole: int, size: int) -> None:
+    """Let ``items[hole]`` sink in the heap of the first ``size`` items, which has the last of all candidates on top."""
+    item = items[hole]
+    while 2 * hole + 1 < size:
+        child = 2 * hole + 1
+        if child + 1 < size:
+            one, other = items[child], items[child + 1]
+            if row[other] < row[one] or (row[other] == row[one] and other > one):
+                child += 1
+        below = items[child]
+        if row[below] > row[item] or (row[below] == row[item] and below < item):
+            break
+        items[hole] = below
+        hole = child
+    items[hole] = item
+
+
+@njit(nogil=True, cache=True)
+def _sort_best_first(row: NDArray[Any], items: NDArray[np.int32]) -> None:
+    """Sort items in place, best first: heapsort, because a sort of numpy takes longer to compile than all else here."""
+    for hole in range(len(items) // 2 - 1, -1, -1):
+        _sink(row, items, hole, len(items))
+    for last in range(len(items) - 1, 0, -1):
+        items[0], items[last] = items[last], items[0]
+        _sink(row, items, np.int64(0), last)
 
 
 @njit(nogil=True, cache=True)
@@ -109,10 +137,12 @@ def rank_rows(
         correct_pairs[i] = 0.0
         if p == 0:
             continue
-        unsorted = positive_indices[start:stop]
-        order = np.argsort(-row[unsorted], kind="mergesort")  # stable: ties stay in ascending order of items
-        best_first = unsorted[order]
-        levels = row[best_first]
+        best_first, levels = np.empty(p, np.int32), np.empty(p, scores.dtype)
+        for t in range(p):
+            best_first[t] = positive_indices[start + t]
+        _sort_best_first(row, best_first)
+        for t in range(p):
+            levels[t] = row[best_first[t]]
         group_stop = np.empty(p, np.int32)  # one past the last positive with the score of t
         for t in range(p - 1, -1, -1):
             group_stop[t] = group_stop[t + 1] if t < p - 1 and levels[t] == levels[t + 1] else t + 1
@@ -122,14 +152,15 @@ def rank_rows(
         if p <= COUNT_UP_TO:
             balance = _count_row(row, best_first, levels, row_ranks)
         else:
-            row_ranks[:] = 0
+            for t in range(p):
+                row_ranks[t] = 0
             balance = p  # _place takes a positive to come after itself: one too little for each
             for j in range(n_items):
                 t, share = _place(row[j], j, best_first, levels, group_stop)
                 entered[t] += 1
                 balance += share
         for at in range(seen_indptr[i], seen_indptr[i + 1]):
-            j = seen_indices[at]
+            j = np.int64(seen_indices[at])  # as above: one compiled search serves both
             t, share = _place(row[j], j, best_first, levels, group_stop)
             entered[t] -= 1
             balance -= share

@@ -93,7 +93,7 @@ def sort_heaps(items: NDArray[np.int32], scores: NDArray[Any], start: int, stop:
     """Turn the heaps of rows [start, stop) into lists: descending scores, ties by ascending item."""
     for row in range(start, stop):
         for last in range(items.shape[1] - 1, 0, -1):
-            item, score = items[row, last], scores[row, last]
+            item, score = np.int64(items[row, last]), scores[row, last]  # as in push_tile: compiled once
             items[row, last], scores[row, last] = items[row, 0], scores[row, 0]
             _sift_down(items, scores, row, last, item, score)
 
@@ -121,5 +121,5 @@ def select_top(
     if out_items.shape[1] != n or out_scores.shape[1] != n:
         raise ValueError("out_items and out_scores must have n columns.")
     clear_heaps(out_items, out_scores, start, stop)
-    push_tile(scores[start:stop], 0, out_items, out_scores, start, stop)
+    push_tile(scores[start:stop], np.int64(0), out_items, out_scores, start, stop)
     sort_heaps(out_items, out_scores, start, stop)

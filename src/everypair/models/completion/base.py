@@ -16,7 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import is_number
+from everypair.data.ids import Ids, named_filter
+from everypair.data.named_matrix import named_matrix
 from everypair.data.observed import Observed
+from everypair.features.named_columns import aligned_rows
 from everypair.metrics.completion import entry_metrics
 from everypair.metrics.patterns import count_overlap
 from everypair.models.completion.correction import Correction
@@ -69,6 +72,7 @@ class CompletionModel(Stateful):
     side_weights_ : N as a csr array, ``None`` without features; ``side_terms_`` lists its nonzeros by feature names.
     regularisation_, path_ : the values used, and every point that ``"auto"`` tried with its held-out quality.
     history_, objective_, status_, n_iter_ : one dict per iteration, the last value, why training stopped.
+    row_ids_, column_ids_ : names of rows and columns where Y was a data frame, else ``None``.
     """
 
     regularisers: ClassVar[tuple[str, ...]] = ("nuclear_reg", "l1_reg")
@@ -93,6 +97,8 @@ class CompletionModel(Stateful):
     objective_ = Learnt()
     status_ = Learnt()
     n_iter_ = Learnt()
+    row_ids_ = Learnt()
+    column_ids_ = Learnt()
 
     def _prepare(self, data: Data) -> Any:
         """Return the problem: everything that does not depend on the regularisation."""
@@ -134,6 +140,8 @@ class CompletionModel(Stateful):
         Parameters
         ----------
         Y : dense, NaN where unknown or told by ``mask``; or sparse, where stored entries are observed, zeros included.
+            In a data frame rows are named by the index and columns by their names: so they are asked for then, and
+            frames of features, mask or validation are matched by name.
         mask : True where an entry of Y is observed.
         left_features, right_features : one row per row (column) of Y, sparse, dense, a data frame or a dict of groups.
         validation : held-out entries in the forms of Y, measured after every iteration: ``"auc"`` and ``"aupr"`` where
@@ -144,12 +152,22 @@ class CompletionModel(Stateful):
         callbacks = checked_callbacks(callbacks)
         resolve_threads(self.n_threads)
         wanted = {name: self._checked_regulariser(name) for name in self.regularisers}
+        named = named_matrix(Y, "Y")
+        if named is not None:
+            Y, mask, validation = named.values, named.like(mask, "mask"), named.like(validation, "validation")
+            left_features, right_features = (
+                None if features is None else aligned_rows(features, ids, side, name)
+                for side, (features, ids, name) in enumerate(
+                    ((left_features, named.rows, "left_features"), (right_features, named.columns, "right_features"))
+                )
+            )
         observed = Observed.from_matrix(Y, mask)
         data = Data(observed, *self._sides(observed.shape, left_features, right_features))
         self._checked(data)
         held_out = _checked_validation(validation, observed, rules.patience)
         with single_threaded_blas():
-            self.state_ = self._learn(data, wanted, rules, held_out, callbacks)
+            learnt = self._learn(data, wanted, rules, held_out, callbacks)
+        self.state_ = learnt if named is None else replace(learnt, row_ids=named.rows, column_ids=named.columns)
         return self
 
     def _learn(
@@ -190,10 +208,10 @@ class CompletionModel(Stateful):
         return self.state_.clip(blocked_product(left, right.T, BLOCK_ROWS, resolve_threads(self.n_threads)))
 
     def predict(self, rows: ArrayLike, columns: ArrayLike) -> Array:
-        """Return the values of the entries (rows[t], columns[t]) without forming the matrix."""
+        """Return the values of the entries (rows[t], columns[t]), by name or position, without forming the matrix."""
         check_is_fitted(self)
         n, m = self.state_.shape
-        i, j = _positions(rows, n, "rows"), _positions(columns, m, "columns")
+        i, j = _positions(rows, n, "rows", self.row_ids_), _positions(columns, m, "columns", self.column_ids_)
         if i.shape != j.shape:
             raise ValueError(f"rows and columns must have one length, got {i.size} and {j.size}.")
         (own_rows, i), (own_columns, j) = np.unique(i, return_inverse=True), np.unique(j, return_inverse=True)
@@ -212,12 +230,12 @@ class CompletionModel(Stateful):
         block: Any = None,
         *,
         features: Any = None,
-    ) -> tuple[NDArray[np.int32], Array]:
+    ) -> tuple[NDArray[Any], Array]:
         """Return the ``n`` columns with the greatest values in each row, and the values, both (rows, n).
 
-        ``rows``: positions (all by default), or describe new rows by their ``features``. ``exclude_seen`` hides
-        observed entries; ``allow`` and ``block`` are those of :func:`everypair.retrieve.top_k`. Equal values rank by
-        ascending column; where fewer than ``n`` columns remain the rest is −1 with −inf.
+        ``rows``: names or positions (all by default), or describe new rows by their ``features``. ``exclude_seen``
+        hides observed entries; ``allow`` and ``block`` are those of :func:`everypair.retrieve.top_k`. Equal values rank
+        by ascending column; where fewer than ``n`` columns remain the rest is −1 (None among names) with −inf.
         """
         check_is_fitted(self)
         state, seen = self.state_, None
@@ -226,13 +244,18 @@ class CompletionModel(Stateful):
                 raise ValueError("give either rows (known ones) or the features of new ones, not both.")
             left, right = self._factors(features, None)
         else:
-            chosen = np.arange(state.shape[0]) if rows is None else _positions(rows, state.shape[0], "rows")
+            chosen = np.arange(state.shape[0])
+            if rows is not None:
+                chosen = _positions(rows, state.shape[0], "rows", state.row_ids)
             left, right = state.factors(chosen, EVERY)
             seen = state.observed[chosen] if exclude_seen else None
         if left.shape[1] == 0:
             left, right = np.zeros((len(left), 1)), np.zeros((len(right), 1))
+        ids = state.column_ids
+        if ids is not None:
+            allow, block = named_filter(allow, ids, "column"), named_filter(block, ids, "column")
         columns, values = top_k(left, right, n, exclude=seen, allow=allow, block=block, n_threads=self.n_threads)
-        return columns, np.where(columns < 0, values, state.clip(values))
+        return columns if ids is None else ids.names(columns), np.where(columns < 0, values, state.clip(values))
 
     @property
     def rank_(self) -> int:
@@ -356,7 +379,9 @@ def _checked_validation(validation: Any, observed: Observed, patience: int | Non
     return held_out
 
 
-def _positions(values: ArrayLike, size: int, kind: str) -> NDArray[np.int64]:
+def _positions(values: ArrayLike, size: int, kind: str, ids: Ids | None = None) -> NDArray[np.int64]:
+    if ids is not None:
+        return ids.index(values, kind.removesuffix("s"))
     array = np.atleast_1d(np.asarray(values))
     if array.size == 0:
         return np.empty(0, np.int64)

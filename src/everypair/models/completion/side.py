@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.features.feature_map import FeatureMap
+from everypair.features.feature_map import ONE_MATRIX, FeatureMap
 from everypair.features.orthonormal import orthonormal_map
 from everypair.models.parts import part
 
@@ -49,7 +48,7 @@ class Side:
 def _names(features: Any, reader: FeatureMap) -> list[str]:
     if reader.widths is not None:
         return [f"{group}{position}" for group, width in reader.widths.items() for position in range(width)]
-    columns = None if isinstance(features, Mapping) else getattr(features, "columns", None)
+    columns = reader.columns.get(ONE_MATRIX, getattr(features, "columns", None))
     if columns is not None and len(columns) == reader.width:
         return [str(column) for column in columns]
     return [f"feature{position}" for position in range(reader.width)]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.data.ids import Ids
 from everypair.models.completion.correction import Correction
 from everypair.models.completion.side import Side
 from everypair.models.consistent import check_array, check_matrix
@@ -45,6 +46,8 @@ class Completed:
     objective: float | None = None
     status: Status | None = None
     n_iter: int = 0
+    row_ids: Ids | None = None
+    column_ids: Ids | None = None
 
     def check(self) -> None:
         """Refuse factors that do not fit each other or the observed entries."""

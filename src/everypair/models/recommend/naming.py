@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_frame, is_number
-from everypair.data.ids import Ids, id_array
+from everypair.data.ids import Ids, id_array, named_filter
 from everypair.data.matching import Known, alike, as_events, find_alike, held_out_matrix, match_events
 from everypair.features.named_columns import Seen, aligned_rows, described_rows, ids_of
 from everypair.models.recommend.answers import DEFAULT, form_of, named, ranked_table
@@ -66,7 +66,7 @@ class Question:
                     given[name] = self.known[side].index(given[name], kind)
         for name in ("allow", "block"):
             if name in given:
-                given[name] = _item_filter(given[name], self.known.items)
+                given[name] = named_filter(given[name], self.known.items, "item")
 
     def describe(self, ids: Ids | None = None) -> Ids | None:
         """Turn the events and features of new users or items into matrices; return their ids, where they have some.
@@ -278,10 +278,3 @@ def _from_lists(source: Iterable[Any], ids: Ids, name: str, side: int) -> Any:
     rows = sp.csr_array((np.asarray(weights, np.float64), columns, indptr), shape=(len(listed), len(ids)))
     rows.sum_duplicates()
     return rows
-
-
-def _item_filter(items: Any, ids: Ids) -> Any:
-    """Positions of listed items; masks and booleans are in the order of the ids already."""
-    if items is None or sp.issparse(items) or np.ndim(items) == 2 or np.asarray(items).dtype == bool:
-        return items
-    return ids.index(items, "item")

@@ -1,0 +1,106 @@
+"""The numbers behind a report: lists, groups of users and items, shares of the catalogue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.evaluate.list_metrics import list_metrics
+from everypair.evaluate.ranking_metrics import rank_users
+from everypair.metrics.means import Metrics
+from everypair.metrics.patterns import positive_pattern, stored_pattern
+from everypair.metrics.per_row import ndcg, rows_error
+from everypair.metrics.stream import summarise
+
+Array = NDArray[Any]
+LENGTH = 10
+GROUPS = 5
+
+
+class Group(NamedTuple):
+    """Users (or test entries by their items) with ``low`` to ``high`` training events: their mean and its error."""
+
+    low: int
+    high: int
+    size: int
+    mean: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One model on the test pairs."""
+
+    name: str
+    metrics: Metrics
+    lists: Metrics
+    by_activity: list[Group]
+    by_popularity: list[Group]
+    exposure: Array  # cumulative share of recommendations by items, the most popular first
+    recommended: Array  # of the users with a test positive
+
+
+def measure_model(name: str, model: Any, train: Any, test: Any) -> Measured:
+    """Rank, recommend and group."""
+    seen, positives = stored_pattern(train, "train"), positive_pattern(test, "test")
+    liked = positive_pattern(train, "train")
+    ranking = rank_users(model, train, test, [1, 5, LENGTH])
+    users = np.flatnonzero(np.diff(positives.indptr))
+    recommended, _ = model.recommend(users, n=LENGTH)
+    popularity = np.bincount(liked.indices, minlength=liked.shape[1])
+    found = hits(recommended, positives[users])
+    quality = ndcg(ranking, LENGTH)[users]
+    return Measured(
+        name,
+        summarise(ranking, [1, 5, LENGTH], "test"),
+        list_metrics(model, train, test, [LENGTH]),
+        grouped(np.diff(seen.indptr)[users], quality),
+        grouped(popularity[positives[users].indices], found.astype(float)),
+        exposure(recommended, popularity),
+        recommended,
+    )
+
+
+def hits(lists: Array, positives: Any) -> NDArray[np.bool_]:
+    """Whether each positive, in row-major order, is in its row's list.
+
+    >>> import scipy.sparse as sp
+    >>> hits(np.array([[2, 0], [1, -1]]), sp.csr_array([[1, 1, 0], [0, 1, 1]])).tolist()
+    [True, False, True, False]
+    """
+    owner = np.repeat(np.arange(len(lists)), np.diff(positives.indptr))
+    return np.asarray((lists[owner] == positives.indices[:, None]).any(axis=1))
+
+
+def grouped(sizes: Array, values: Array, groups: int = GROUPS) -> list[Group]:
+    """Cut at quantiles of ``sizes`` and average ``values`` in each part; equal sizes stay together.
+
+    >>> [tuple(group)[:4] for group in grouped(np.array([1, 1, 5, 9]), np.array([0.0, 1.0, 1.0, 1.0]), 2)]
+    [(1, 1, 2, 0.5), (5, 9, 2, 1.0)]
+    """
+    ends = np.unique(np.quantile(sizes, np.linspace(0, 1, groups + 1)[1:], method="lower"))
+    part = np.searchsorted(ends, sizes)
+    result = []
+    for number in range(len(ends)):
+        own = part == number
+        if own.any():
+            inside = values[own]
+            result.append(
+                Group(int(sizes[own].min()), int(sizes[own].max()), int(own.sum()), float(np.nanmean(inside)),
+                      rows_error(inside, "test"))
+            )  # fmt: skip
+    return result
+
+
+def exposure(lists: Array, popularity: Array) -> Array:
+    """Cumulative share of all recommendations that go to the most popular item, the first two, ….
+
+    >>> exposure(np.array([[0, 1], [0, -1]]), np.array([9, 5, 7])).round(3).tolist()
+    [0.667, 0.667, 1.0]
+    """
+    order = np.lexsort((np.arange(len(popularity)), -popularity))
+    counts = np.bincount(lists[lists >= 0], minlength=len(popularity))[order]
+    return np.asarray(np.cumsum(counts) / max(counts.sum(), 1))
