@@ -4,7 +4,10 @@ from importlib import import_module
 
 from everypair.cli.app import app
 
-COMMANDS = ("fit", "recommend", "evaluate", "similar", "explain", "inspect", "models", "demo")
+COMMANDS = (
+    *("fit", "recommend", "evaluate", "tune", "report", "update"),
+    *("similar", "explain", "inspect", "models", "doctor", "demo"),
+)
 
 for name in COMMANDS:  # in this order in --help
     import_module(f"everypair.cli.{name}")

@@ -37,7 +37,7 @@ def inspect(
 
 def _model(path: Path) -> dict[str, Any]:
     from everypair import load
-    from everypair.models.serve_only import ServeOnlyError
+    from everypair.models.serve_only import Dropped
 
     model = load(path)
     found: dict[str, Any] = {"model": type(model).__name__, "bytes": path.stat().st_size}
@@ -46,14 +46,12 @@ def _model(path: Path) -> dict[str, Any]:
         found |= {"users": matrix.shape[0], "items": matrix.shape[1], "pairs": matrix.nnz}
         for kind in ("user", "item"):
             ids = getattr(model, f"{kind}_ids_", None)
-            found[f"{kind} ids"] = "positions" if ids is None else ["…" if len(ids) > 3 else "", *list(ids)[:3]][::-1]
             found[f"{kind} ids"] = "positions" if ids is None else [*ids.values[:3].tolist(), *["…"] * (len(ids) > 3)]
     maps = getattr(model.state_, "feature_maps", None) or (None, None)
     for kind, one in zip(("user", "item"), maps):
-        found[f"{kind} features"] = None if one is None else int(one.width) if hasattr(one, "width") else "yes"
-    try:
-        history = getattr(model, "history_", None)
-    except ServeOnlyError:
+        found[f"{kind} features"] = None if one is None else int(one.width)
+    history = getattr(model.state_, "history", None)
+    if isinstance(history, Dropped):
         history, found["form"] = None, "serve-only"
     if history:
         last = history[-1]

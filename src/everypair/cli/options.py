@@ -31,7 +31,9 @@ class Run:
     quiet: Annotated[bool, Option("--quiet", "-q", help="Say nothing on the way.")] = False
     config: Annotated[
         Path | None,
-        Option(callback=read_config, is_eager=True, help="Repeat the run of this TOML file; other options replace its."),
+        Option(
+            callback=read_config, is_eager=True, help="Repeat the run of this TOML file; other options replace its."
+        ),
     ] = None
     save_config: Annotated[Path | None, Option(help="Write this run to a TOML file for --config.")] = None
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import io
+import re
+from contextlib import redirect_stderr
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from everypair.cli.say import note
+from everypair.cli.sentences import as_options
+
 EVENTS, FEATURES = "Reading events", "Features"
+IN_ORDER = ", or id=None if the rows are in the order of ids"  # which a file's rows are by accident only
 NONE = "none"  # does without a weight or a time
 
 
@@ -20,11 +27,13 @@ def _option(help: str, panel: str = EVENTS, **more: Any) -> Any:
 class Reading:
     """How a file of events is read; without a word about it, as ``read_events`` finds it."""
 
-    user: Annotated[str | None, _option("Column of users, by name or number from 0.", show_default="by its name")] = None
+    user: Annotated[str | None, _option("Column of users, by name or number from 0.", show_default="by its name")] = (
+        None
+    )
     item: Annotated[str | None, _option("Column of items.", show_default="by its name")] = None
-    weight: Annotated[
-        str | None, _option("Column of weights, or of ratings with --threshold; none does without.")
-    ] = None
+    weight: Annotated[str | None, _option("Column of weights, or of ratings with --threshold; none does without.")] = (
+        None
+    )
     time: Annotated[str | None, _option("Column of times; none does without.")] = None
     threshold: Annotated[float | None, _option("Ratings from here on are positives; lower ones are left out.")] = None
     dislike_weight: Annotated[float, _option("Keep ratings below --threshold as dislikes of this weight.")] = 0.0
@@ -48,7 +57,12 @@ class Reading:
         given = {one.name: getattr(self, one.name) for one in fields(self)}
         columns = {role: _column(given.pop(role), role) for role in ("user", "item", "weight", "time")}
         given |= {"delimiter": _delimiter(self.delimiter), "header": _header(self.header)}
-        return read_events(path, **columns, **given, verbose=not quiet)
+        said = io.StringIO()
+        with redirect_stderr(said):
+            events = read_events(path, **columns, **given, verbose=not quiet)
+        if said.getvalue():
+            note(as_options(said.getvalue().rstrip("\n"), []))
+        return events
 
 
 @dataclass(frozen=True)
@@ -62,6 +76,12 @@ class FeatureTables:
         _option("Columns to take and what they are: age=number, …; also date, category, list, text, hashed.", FEATURES),
     ] = None
     item_kind: Annotated[list[str] | None, _option("The same for items: genre=list.", FEATURES)] = None
+    user_id: Annotated[
+        str | None, _option("Column of ids in the table of users.", FEATURES, show_default="by its name")
+    ] = None
+    item_id: Annotated[
+        str | None, _option("Column of ids in the table of items.", FEATURES, show_default="by its name")
+    ] = None
     absent: Annotated[Literal["error", "zeros"], _option("Ids that the table does not have.", FEATURES)] = "error"
     extra: Annotated[Literal["error", "drop"], _option("Rows that are not among the ids.", FEATURES)] = "error"
 
@@ -70,17 +90,24 @@ class FeatureTables:
         from everypair.features import table_features
 
         found = {}
-        for name, path, kinds, ids in (
-            ("left_features", self.user_features, self.user_kind, events.user_ids),
-            ("right_features", self.item_features, self.item_kind, events.item_ids),
+        for side, kind, path, kinds, column, ids in (
+            ("left", "user", self.user_features, self.user_kind, self.user_id, events.user_ids),
+            ("right", "item", self.item_features, self.item_kind, self.item_id, events.item_ids),
         ):
-            option = "--user-features" if name == "left_features" else "--item-features"
-            if path is None and kinds:
-                raise ValueError(f"kinds of columns need the table: say {option} FILE.")
-            if path is not None:
-                found[name] = table_features(
-                    path, ids, kinds=_kinds(kinds), absent=self.absent, extra=self.extra, verbose=not quiet
-                )
+            if path is None:
+                if kinds or column:
+                    raise ValueError(f"columns of features need the table: say --{kind}-features FILE.")
+                continue
+            own = {"id": column or "auto", "kinds": _kinds(kinds), "absent": self.absent, "extra": self.extra}
+            try:
+                features = table_features(path, ids, **own, verbose=False)
+            except ValueError as failure:
+                said = str(failure).replace(IN_ORDER, "")
+                raise ValueError(re.sub(r"\bid=", f"--{kind}-id", said)) from None
+            found[f"{side}_features"] = features
+            first = ", ".join(features.names[:4]) + ", …" * (len(features.names) > 4)
+            if not quiet:
+                note(f"{path}: {len(features.names)} features ({first}); --{kind}-kind chooses.")
         return found
 
 

@@ -32,16 +32,15 @@ def recommend(
     user: Annotated[list[str] | None, typer.Option("--user", "-u", help="A user, again and again.")] = None,
     users: Annotated[Path | None, typer.Option(help="Text file with a user per line.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All users.")] = False,
-    likes: Annotated[
-        list[str] | None, typer.Option(help="An item that one new user has, again and again.")
-    ] = None,
+    likes: Annotated[list[str] | None, typer.Option(help="An item that one new user has, again and again.")] = None,
     new_users: Annotated[Path | None, typer.Option(help="File of the events of new users.")] = None,
     n: Annotated[int, typer.Option("--n", "-n", help="Items per user.", min=1)] = 10,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help=".csv, .parquet or .jsonl file to write; - for the screen.")
     ] = None,
     kind: Annotated[
-        Literal["csv", "parquet", "jsonl"] | None, typer.Option("--format", help="", show_default="by the file's name")
+        Literal["csv", "parquet", "jsonl"] | None,
+        typer.Option("--format", help="Format of the file.", show_default="by the file's name"),
     ] = None,
     include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that a user has.")] = False,
     block: Annotated[list[str] | None, typer.Option(help="An item to leave out, again and again.")] = None,
@@ -64,7 +63,7 @@ def recommend(
     if sum(one is not None for one in chosen) != 1:
         raise ValueError("say whom to recommend to: one of --user, --users, --all, --likes and --new-users.")
     if output is not None:
-        kind = format_of(output, kind)
+        form = format_of(output, kind)
         if str(output) != STDOUT:
             check_place(output)
     loaded = load_recommender(model)
@@ -72,8 +71,9 @@ def recommend(
     view = in_positions(loaded)
     if threads is not None:
         view.n_threads = threads
+    length = min(n, len(known_items))
     filters = {
-        "n": min(n, len(known_items)),
+        "n": length,
         "exclude_seen": not include_seen,
         "allow": None if allow is None else typed(allow, known_items, "item"),
         "block": None if block is None else typed(block, known_items, "item"),
@@ -82,10 +82,10 @@ def recommend(
     if output is None:
         _print(asked, known_items, run)
         return
-    rows = int(min(max(memory_mb * 2**20 / (BYTES_PER_ANSWER * filters["n"]), 1), MOST_ROWS))
+    rows = int(min(max(memory_mb * 2**20 / (BYTES_PER_ANSWER * length), 1), MOST_ROWS))
     count = len(asked.names)
     with (
-        ranked_file(output, str(kind), asked.names, known_items.values) as write,
+        ranked_file(output, form, asked.names, known_items.values) as write,
         Progress(count, "users", run.quiet) as progress,
     ):
         for positions in _blocks(count, rows):
@@ -93,9 +93,9 @@ def recommend(
             progress.reach(int(positions[-1]) + 1)
     if str(output) != STDOUT:
         if run.json_output:
-            show({"output": output, "users": count, "n": filters["n"]})
+            show({"output": output, "users": count, "n": length})
         else:
-            note(f"{count:,} users, {filters['n']} items each, written to {output}.", run.quiet)
+            note(f"{count:,} users, {length} items each, written to {output}.", run.quiet)
 
 
 def _asked(view: Any, users: Any, items: Any, chosen: list[Any], filters: dict[str, Any], quiet: bool) -> Asked:

@@ -55,7 +55,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -
     if title:
         print(title)
     for row in [head, *rows]:
-        cells = (f"{cell:>{width}}" if right else f"{cell:<{width}}" for cell, width, right in zip(row, widths, numbers))
+        cells = (
+            f"{cell:>{width}}" if right else f"{cell:<{width}}" for cell, width, right in zip(row, widths, numbers)
+        )
         print("  ".join(cells).rstrip())
 
 

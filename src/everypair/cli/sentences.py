@@ -10,8 +10,9 @@ import re
 READING = ("user", "item", "weight", "time", "threshold", "dislike_weight", "duplicates", "missing")
 TEXT = ("min_user_events", "min_item_events", "ids", "delimiter", "header", "quote", "encoding", "absent", "extra")
 OPTIONS = frozenset(READING + TEXT)
-NO_COLUMN = {"weight", "time"}  # can be left out by the word none
 _ARGUMENT = re.compile(r"(?<![\w.\[])([a-z_]+)=(\"[^\"]*\"|'[^']*'|\[…\]|[\w.+-]*\w)?")
+_NAME = re.compile(r"\b(min_user_events|min_item_events|dislike_weight)\b")
+_DASHES = re.compile(r"--[a-z_]+")
 _UNTRANSLATED = ("recommend", "similar", "explain")  # where --user and --item are ids
 
 
@@ -22,6 +23,8 @@ def as_options(sentence: str, arguments: list[str]) -> str:
     '--missing drop leaves those events out, or --weight none does without.'
     >>> as_options("the rank=3 of OneClassMF", ["fit"]), as_options("name it with user=.", ["fit"])
     ('the rank=3 of OneClassMF', 'name it with --user.')
+    >>> as_options("Lower min_user_events, or say delimiter=';'.", ["inspect"])
+    "Lower --min-user-events, or say --delimiter ';'."
     """
     if arguments[:1] and arguments[0] in _UNTRANSLATED:
         return sentence
@@ -30,7 +33,9 @@ def as_options(sentence: str, arguments: list[str]) -> str:
         name, value = found[1], found[2]
         if name not in OPTIONS:
             return found[0]
-        text = "" if value is None else " " + ("none" if value == "None" else value.strip("\"'"))
-        return f"--{name.replace('_', '-')}{text}"
+        plain = "" if value is None else value.strip("\"'")
+        shown = {"": "", "None": " none"}.get(plain, f" {plain}" if plain.isalnum() else f" {value}")
+        return f"--{name}{shown}"
 
-    return _ARGUMENT.sub(option, sentence)
+    named = _NAME.sub(lambda found: f"--{found[0]}", _ARGUMENT.sub(option, sentence).replace("----", "--"))
+    return _DASHES.sub(lambda found: found[0].replace("_", "-"), named.replace("----", "--"))
