@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +18,9 @@ SHOWN_PACKAGES = ("gimp", "postgresql-15", "python3-pandas", "vlc", "texlive-sci
 def demo(
     rank: Annotated[int, typer.Option(help="Number of factors.", min=1)] = 64,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the start.")] = 0,
+    events: Annotated[
+        Path | None, typer.Option(help="Write the data to a CSV file instead, to try the other commands on.")
+    ] = None,
 ) -> None:
     """Which dependency is missing here? Train on the embedded Debian packages and judge the answers by name."""
     import numpy as np
@@ -26,6 +30,9 @@ def demo(
     from everypair.evaluate import ranking_metrics
 
     data = load_debian()
+    if events is not None:
+        _write(data, events)
+        return
     train, test = split_entries(data.depends, 0.1, random_state=seed)
     print(
         f"Debian {data.release}, {data.date}: {train.shape[0]:,} packages × {train.shape[1]:,} dependencies, "
@@ -52,3 +59,14 @@ def demo(
         answers.append([name, ", ".join(marked)])
     head = ["package", "suggested, best first"]
     table(head, answers, "What else would this package depend on? (✓ = it does, the pair was held out)")
+
+
+def _write(data: Any, path: Path) -> None:
+    """Write the dependencies as a log of events."""
+    from everypair.store.write import replacing
+
+    packages, dependencies = data.depends.nonzero()
+    names = zip(data.package_names[packages].tolist(), data.dependency_names[dependencies].tolist())
+    with replacing(path) as file:
+        file.write("".join(["user,item\n", *(f"{one},{other}\n" for one, other in names)]).encode())
+    print(f"{len(packages):,} dependencies of {data.depends.shape[0]:,} packages written to {path}.")

@@ -54,7 +54,7 @@ class Progress:
         """Say that so much is done."""
         if self._bar is not None:
             self._bar.update(self._task, completed=done, note=note)
-        elif not self.quiet and time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
+        elif not self.quiet and done < self.total and time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
             self._said = time.monotonic()
             print(self.line(done, self._said - self._start, note), file=sys.stderr, flush=True)
 

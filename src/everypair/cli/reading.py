@@ -98,7 +98,12 @@ class FeatureTables:
                 if kinds or column:
                     raise ValueError(f"columns of features need the table: say --{kind}-features FILE.")
                 continue
-            own = {"id": column or "auto", "kinds": _kinds(kinds), "absent": self.absent, "extra": self.extra}
+            own: dict[str, Any] = {
+                "id": column or "auto",
+                "kinds": _kinds(kinds),
+                "absent": self.absent,
+                "extra": self.extra,
+            }
             try:
                 features = table_features(path, ids, **own, verbose=False)
             except ValueError as failure:

@@ -10,6 +10,7 @@ import re
 READING = ("user", "item", "weight", "time", "threshold", "dislike_weight", "duplicates", "missing")
 TEXT = ("min_user_events", "min_item_events", "ids", "delimiter", "header", "quote", "encoding", "absent", "extra")
 OPTIONS = frozenset(READING + TEXT)
+FOR_PYTHON = " Leave them out (test with `in`), or fold them in as new rows."
 _ARGUMENT = re.compile(r"(?<![\w.\[])([a-z_]+)=(\"[^\"]*\"|'[^']*'|\[…\]|[\w.+-]*\w)?")
 _NAME = re.compile(r"\b(min_user_events|min_item_events|dislike_weight)\b")
 _DASHES = re.compile(r"--[a-z_]+")
@@ -26,6 +27,7 @@ def as_options(sentence: str, arguments: list[str]) -> str:
     >>> as_options("Lower min_user_events, or say delimiter=';'.", ["inspect"])
     "Lower --min-user-events, or say --delimiter ';'."
     """
+    sentence = sentence.replace(FOR_PYTHON, "")
     if arguments[:1] and arguments[0] in _UNTRANSLATED:
         return sentence
 
