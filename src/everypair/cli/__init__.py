@@ -1,6 +1,15 @@
-"""The command ``everypair``, one file per group of subcommands."""
+"""The command ``everypair``, one file per subcommand."""
 
-from everypair.cli import demo
+from importlib import import_module
+
 from everypair.cli.app import app
 
-__all__ = ["app", "demo"]
+COMMANDS = (
+    *("fit", "recommend", "evaluate", "tune", "report", "update"),
+    *("similar", "explain", "inspect", "models", "doctor", "demo"),
+)
+
+for name in COMMANDS:  # in this order in --help
+    import_module(f"everypair.cli.{name}")
+
+__all__ = ["COMMANDS", "app"]

@@ -1,28 +1,127 @@
-"""The command ``everypair`` itself: what its subcommands share."""
+"""The command ``everypair`` itself: how its subcommands are called, and how they end.
+
+0     done
+1     a fault of the program, with a traceback
+2     a mistake that can be mended: one sentence on standard error, nothing written
+130   Ctrl-C
+
+Subcommands import what they need when they run, so that ``--help`` needs neither numba nor scikit-learn.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import errno
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from typer.core import TyperGroup
 
 from everypair import __version__
+from everypair.cli.sentences import as_options
 
-app = typer.Typer(help="Learn from every pair: the few that were observed and all the rest.", no_args_is_help=True)
-console = Console()
+DONE, MISTAKE, INTERRUPTED = 0, 2, 130
+MISTAKES = (ValueError, TypeError, OSError, ImportError, NotImplementedError, MemoryError)
+Shown: Any = typer.BadParameter.__mro__[2]  # the base of what typer says about options, wherever its version keeps it
+
+
+class Commands(TyperGroup):
+    """A group whose commands end with a sentence and an exit code where something is wrong."""
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, standalone_mode: bool = True, **extra: Any
+    ) -> Any:
+        """Run a command; in ``standalone_mode`` end the process with its exit code."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="backslashreplace")
+        given = list(sys.argv[1:] if args is None else args)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")
+                warnings.showwarning = _show_warning
+                code = super().main(given, standalone_mode=False, **extra)
+                sys.stdout.flush()
+        except BrokenPipeError:  # whoever reads has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            code = DONE
+        except Shown as failure:
+            code = _refuse(f"{failure.format_message().rstrip('.')}. {_advice(failure)}", given)
+        except MISTAKES as failure:
+            if os.environ.get("EVERYPAIR_TRACEBACK"):
+                raise
+            code = _refuse(_sentence(failure), given)
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        code = code if isinstance(code, int) else DONE
+        if code == INTERRUPTED:
+            print("everypair: interrupted.", file=sys.stderr)
+        if not standalone_mode:
+            return code
+        raise SystemExit(code)
+
+
+app = typer.Typer(
+    cls=Commands,
+    help="Learn from every pair: the few that were observed and all the rest.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
+)
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        console.print(f"everypair {__version__}", highlight=False)
+        print(f"everypair {__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Learn from every pair: the few that were observed and all the rest."""
+    """Learn from every pair: the few that were observed and all the rest.
+
+    \b
+    everypair fit events.csv --output model.ep
+    everypair recommend model.ep --user ann
+    everypair evaluate events.csv
+    """
+
+
+def _refuse(sentence: str, given: list[str]) -> int:
+    sys.stderr.write(f"everypair: {as_options(sentence, given)}\n")
+    with_nowhere_to_write = sys.stdout
+    try:
+        with_nowhere_to_write.flush()
+    except OSError:  # a full disk behind standard output: what is left in the buffer cannot be kept
+        os.dup2(os.open(os.devnull, os.O_WRONLY), with_nowhere_to_write.fileno())
+    return MISTAKE
+
+
+def _sentence(failure: BaseException) -> str:
+    if isinstance(failure, OSError) and failure.errno is not None and failure.strerror:
+        about = f" {failure.filename}" if failure.filename else ""
+        if failure.errno == errno.ENOSPC:
+            return f"cannot write{about}: the disk is full; free some room or choose another folder."
+        return f"{failure.strerror}:{about}." if about else f"{failure.strerror}."
+    if isinstance(failure, MemoryError):
+        return f"there is not enough memory{f': {failure}' if str(failure) else ''}."
+    return str(failure) or type(failure).__name__
+
+
+def _advice(failure: Any) -> str:
+    context = getattr(failure, "ctx", None)
+    return f"See {context.command_path} --help." if context is not None else ""
+
+
+def _show_warning(message: Any, category: Any, *_: Any, **__: Any) -> None:
+    if issubclass(category, UserWarning):
+        print(f"everypair: warning: {message}", file=sys.stderr)

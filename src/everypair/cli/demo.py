@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
-import numpy as np
 import typer
-from rich.table import Table
 
-from everypair import OneClassMF, Popularity
-from everypair.cli.app import app, console
-from everypair.data import load_debian, split_entries
-from everypair.evaluate import ranking_metrics
+from everypair.cli.app import app
+from everypair.cli.say import table
 
 SHOWN_METRICS = ("ndcg@10", "recall@10", "recall@20", "precision@5", "auc")
 SHOWN_PACKAGES = ("gimp", "postgresql-15", "python3-pandas", "vlc", "texlive-science", "supertuxkart")
@@ -21,37 +18,55 @@ SHOWN_PACKAGES = ("gimp", "postgresql-15", "python3-pandas", "vlc", "texlive-sci
 def demo(
     rank: Annotated[int, typer.Option(help="Number of factors.", min=1)] = 64,
     seed: Annotated[int, typer.Option(help="Seed of the split and of the start.")] = 0,
+    events: Annotated[
+        Path | None, typer.Option(help="Write the data to a CSV file instead, to try the other commands on.")
+    ] = None,
 ) -> None:
     """Which dependency is missing here? Train on the embedded Debian packages and judge the answers by name."""
+    import numpy as np
+
+    from everypair import OneClassMF, Popularity
+    from everypair.data import load_debian, split_entries
+    from everypair.evaluate import ranking_metrics
+
     data = load_debian()
+    if events is not None:
+        _write(data, events)
+        return
     train, test = split_entries(data.depends, 0.1, random_state=seed)
-    console.print(
+    print(
         f"Debian {data.release}, {data.date}: {train.shape[0]:,} packages × {train.shape[1]:,} dependencies, "
-        f"{train.nnz:,} known pairs, {test.nnz:,} held out. Everything else counts as a weighted negative.",
-        highlight=False,
+        f"{train.nnz:,} known pairs, {test.nnz:,} held out. Everything else counts as a weighted negative."
     )
     model = OneClassMF(rank=rank, random_state=seed, verbose=True).fit(train)
-    console.print(f"{model.n_iter_} sweeps in {model.history_[-1]['seconds']:.2f} s. {model.status_}", highlight=False)
+    print(f"{model.n_iter_} sweeps in {model.history_[-1]['seconds']:.2f} s. {model.status_}")
 
-    table = Table(title="Held-out dependencies, in percent")
-    table.add_column("")
-    for name in SHOWN_METRICS:
-        table.add_column(name, justify="right")
+    rows = []
     for title, fitted in (("Popularity", Popularity().fit(train)), ("OneClassMF", model)):
         values = ranking_metrics(fitted, train, test)
-        table.add_row(title, *(f"{100 * values[name]:.1f}" for name in SHOWN_METRICS))
-    console.print(table)
+        rows.append([title, *(f"{100 * values[name]:.1f}" for name in SHOWN_METRICS)])
+    table(["", *SHOWN_METRICS], rows, "Held-out dependencies, in percent")
 
     names = data.package_names
     known = [name for name in SHOWN_PACKAGES if name in names]
-    rows = np.searchsorted(names, known)
-    itself = data.dependency_names[None, :] == names[rows][:, None]  # a package does not depend on itself
-    items, _ = model.recommend(rows, n=6, block=itself)
-    answers = Table(title="What else would this package depend on? (✓ = it does, the pair was held out)")
-    answers.add_column("package")
-    answers.add_column("suggested, best first")
-    for name, row, suggestions in zip(known, rows, items):
-        held_out = set(test[[row]].indices.tolist())
+    packages = np.searchsorted(names, known)
+    itself = data.dependency_names[None, :] == names[packages][:, None]  # a package does not depend on itself
+    items, _ = model.recommend(packages, n=6, block=itself)
+    answers = []
+    for name, package, suggestions in zip(known, packages, items):
+        held_out = set(test[[package]].indices.tolist())
         marked = (f"{data.dependency_names[j]}{' ✓' if j in held_out else ''}" for j in suggestions)
-        answers.add_row(name, ", ".join(marked))
-    console.print(answers)
+        answers.append([name, ", ".join(marked)])
+    head = ["package", "suggested, best first"]
+    table(head, answers, "What else would this package depend on? (✓ = it does, the pair was held out)")
+
+
+def _write(data: Any, path: Path) -> None:
+    """Write the dependencies as a log of events."""
+    from everypair.store.write import replacing
+
+    packages, dependencies = data.depends.nonzero()
+    names = zip(data.package_names[packages].tolist(), data.dependency_names[dependencies].tolist())
+    with replacing(path) as file:
+        file.write("".join(["user,item\n", *(f"{one},{other}\n" for one, other in names)]).encode())
+    print(f"{len(packages):,} dependencies of {data.depends.shape[0]:,} packages written to {path}.")

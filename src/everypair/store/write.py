@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -70,8 +71,7 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
-        if target.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "")
+        _check_kind(target)
         with open(temporary, "xb") as file:
             yield file
             file.flush()
@@ -84,6 +84,30 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
         if isinstance(failure, OSError):
             raise _explained(failure, target) from failure
         raise
+
+
+def check_place(path: Any) -> None:
+    """Refuse a path that cannot be written, before the work whose result it is to hold.
+
+    >>> check_place("/nowhere/model.ep")
+    Traceback (most recent call last):
+    FileNotFoundError: cannot write /nowhere/model.ep: the folder /nowhere does not exist; create it first.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        _check_kind(target)
+        with tempfile.TemporaryFile(dir=target.parent):
+            pass
+    except OSError as failure:
+        raise _explained(failure, target) from failure
+
+
+def _check_kind(target: Path) -> None:
+    """Refuse what a file cannot take the place of: a folder, and a device, which would be gone."""
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "")
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, "it is a device or a pipe, not a file")
 
 
 def _bytes_of(array: NDArray[Any]) -> tuple[memoryview, str]:

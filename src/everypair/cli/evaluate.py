@@ -1,0 +1,74 @@
+"""``everypair evaluate``: how good a model is on events that it has not seen, beside Popularity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from everypair.cli.choice import ModelChoice
+from everypair.cli.options import Run, command
+from everypair.cli.reading import FeatureTables, Reading
+from everypair.cli.say import show
+
+
+@command
+def evaluate(
+    source: Annotated[Path, typer.Argument(help="A model file, or a file of events to fit a model on.")],
+    choice: ModelChoice,
+    reading: Reading,
+    tables: FeatureTables,
+    run: Run,
+    test: Annotated[
+        Path | None, typer.Argument(help="File of events that are held out.", show_default="a part of the events")
+    ] = None,
+    how: Annotated[
+        Literal["entries", "per-user", "last", "time", "new-users"],
+        typer.Option("--split", help="What to hold out without a test file."),
+    ] = "entries",
+    share: Annotated[float, typer.Option(help="Share of pairs (or of users) that is held out.")] = 0.1,
+    count: Annotated[int, typer.Option(help="Pairs per user that --split last holds out.", min=1)] = 1,
+    k: Annotated[list[int] | None, typer.Option("--k", help="Lengths of lists.", show_default="10", min=1)] = None,
+) -> None:
+    """Measure a model on held-out events, beside Popularity, with standard errors over users.
+
+    everypair evaluate model.ep test.csv
+
+    everypair evaluate events.csv --split last --set rank=32
+    """
+    from everypair.cli.model_files import is_model_file
+    from everypair.cli.training import as_values, fitted, measured, show_metrics, split
+
+    ks = k or [10]
+    if is_model_file(source):
+        model, parts = _loaded(source, test, reading, run.quiet)
+    else:
+        model = choice.build()
+        events = reading.read(source, run.quiet)
+        if test is None:
+            parts = split(events, how, share, count, choice.seed)
+        else:
+            from everypair.cli.training import HeldOut
+
+            parts = HeldOut(events, reading.read(test, run.quiet))
+        model = fitted(model, parts.train, tables.read(parts.train, run.quiet), run.quiet)
+    found = measured(model, parts, ks)
+    if run.json_output:
+        show({"pairs": parts.test.matrix.nnz, "results": as_values(found)})
+    else:
+        show_metrics(found, ks, f"On {parts.test.matrix.nnz:,} pairs held out:")
+
+
+def _loaded(source: Path, test: Path | None, reading: Reading, quiet: bool) -> tuple[Any, Any]:
+    """A model, and what it was fitted on as events, beside those of the test file."""
+    from everypair.cli.model_files import load_recommender, names_of
+    from everypair.cli.training import HeldOut
+    from everypair.data.events import Events
+
+    if test is None:
+        raise ValueError(f"{source} is a model: name the file of held-out events too, or evaluate a file of events.")
+    model = load_recommender(source)
+    users, items = names_of(model)
+    train = Events(model.interactions_, users, items, None, 0)
+    return model, HeldOut(train, reading.read(test, quiet))

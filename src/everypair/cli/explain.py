@@ -1,0 +1,45 @@
+"""``everypair explain``: why a user has a score for an item."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from everypair.cli.options import Run, command
+from everypair.cli.say import show, table
+
+
+@command
+def explain(
+    model: Annotated[Path, typer.Argument(help="Model file.")],
+    user: Annotated[str, typer.Argument(help="User.")],
+    item: Annotated[str, typer.Argument(help="Item.")],
+    run: Run,
+    n: Annotated[int, typer.Option("--n", "-n", help="Reasons to show, the largest first.", min=1)] = 10,
+) -> None:
+    """Split the score of a user and an item into contributions of the items that the user has.
+
+    everypair explain model.ep ann iron
+    """
+    from everypair.cli.model_files import load_recommender, names_of, typed
+    from everypair.models.recommend.recommender import in_positions
+
+    loaded = load_recommender(model)
+    users, items = names_of(loaded)
+    row, column = typed([user], users, "user")[0], typed([item], items, "item")[0]
+    ask = getattr(in_positions(loaded), "explain", None)
+    if ask is None:
+        raise ValueError(f"{type(loaded).__name__} has no explanations: OneClassMF, ItemItem and Blend have.")
+    why = ask(int(row), int(column))
+    names, shares = items.values[why.items].tolist(), why.contributions.tolist()
+    if run.json_output:
+        values = {"user": users[row], "item": items[column], "score": why.score, "base": why.base}
+        show({**values, "items": names[:n], "contributions": shares[:n]})
+        return
+    rows = [[str(name), f"{share:+.4f}"] for name, share in zip(names[:n], shares[:n])]
+    if len(names) > n:
+        rows.append([f"{len(names) - n} more", f"{sum(shares[n:]):+.4f}"])
+    rows += [["(without any of them)", f"{why.base:+.4f}"], ["score", f"{why.score:+.4f}"]]
+    table(["because of", "contribution"], rows, f"{users[row]} and {items[column]}")

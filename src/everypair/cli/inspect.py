@@ -1,0 +1,97 @@
+"""``everypair inspect``: what is in a model file, or in a file of events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from everypair.cli.options import Run, command
+from everypair.cli.reading import Reading
+from everypair.cli.say import show, table
+
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+@command
+def inspect(
+    path: Annotated[Path, typer.Argument(help="A model file or a file of events.")],
+    reading: Reading,
+    run: Run,
+) -> None:
+    """Show what a model file or a file of events holds.
+
+    everypair inspect model.ep
+
+    everypair inspect events.csv --threshold 4
+    """
+    from everypair.cli.model_files import is_model_file
+
+    found = _model(path) if is_model_file(path) else _events(reading.read(path, run.quiet), path)
+    if run.json_output:
+        show(found)
+    else:
+        table(["", str(path)], [[name, _said(value)] for name, value in found.items() if value is not None])
+
+
+def _model(path: Path) -> dict[str, Any]:
+    from everypair import load
+    from everypair.models.serve_only import Dropped
+
+    model = load(path)
+    found: dict[str, Any] = {"model": type(model).__name__, "bytes": path.stat().st_size}
+    matrix = getattr(model, "interactions_", None)
+    if matrix is not None:
+        found |= {"users": matrix.shape[0], "items": matrix.shape[1], "pairs": matrix.nnz}
+        for kind in ("user", "item"):
+            ids = getattr(model, f"{kind}_ids_", None)
+            found[f"{kind} ids"] = "positions" if ids is None else [*ids.values[:3].tolist(), *["…"] * (len(ids) > 3)]
+    maps = getattr(model.state_, "feature_maps", None) or (None, None)
+    for kind, one in zip(("user", "item"), maps):
+        found[f"{kind} features"] = None if one is None else int(one.width)
+    history = getattr(model.state_, "history", None)
+    if isinstance(history, Dropped):
+        history, found["form"] = None, "serve-only"
+    if history:
+        last = history[-1]
+        found |= {"sweeps": len(history), "seconds": last["seconds"], "objective": last["objective"]}
+        found["status"] = str(model.status_)
+    found["parameters"] = {name: value for name, value in model.get_params(deep=False).items() if value is not None}
+    return found
+
+
+def _events(events: Any, path: Path) -> dict[str, Any]:
+    import numpy as np
+
+    matrix = events.matrix
+    users, items = matrix.shape
+    found: dict[str, Any] = {
+        "bytes": path.stat().st_size,
+        "columns": {role: name for role, name in events.columns.items() if name is not None},
+        "users": users,
+        "items": items,
+        "pairs": matrix.nnz,
+        "density": matrix.nnz / (users * items),
+        "dislikes": int((matrix.data < 0).sum()) or None,
+        "joined duplicates": events.duplicates,
+        "left out": dict(events.dropped) or None,
+        "items per user, quartiles": np.quantile(np.diff(matrix.indptr), SHARES).tolist(),
+        "users per item, quartiles": np.quantile(np.bincount(matrix.indices, minlength=items), SHARES).tolist(),
+        "weights, quartiles": np.quantile(matrix.data, SHARES).tolist(),
+    }
+    if events.times is not None:
+        found["first and last time"] = [events.times.data.min().item(), events.times.data.max().item()]
+    return found
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={_said(one)}" for name, one in value.items())
+    if isinstance(value, list | tuple):
+        return " ".join(map(_said, value))
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,52 @@
+"""Model files as commands use them: loaded, told from tables, and asked by ids that were typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from everypair.cli.choice import RECOMMENDERS
+
+
+def is_model_file(path: Path) -> bool:
+    """Whether a file begins as files of EveryPair do; a file that is cut short within that still counts."""
+    from everypair.store.layout import MAGIC
+
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(MAGIC))
+    except OSError:
+        return False
+    return bool(start) and MAGIC.startswith(start)
+
+
+def load_recommender(path: Path) -> Any:
+    """Return the recommender of a file; other models have no users to recommend to."""
+    from everypair import load
+
+    model = load(path)
+    if type(model).__name__ not in RECOMMENDERS:
+        raise ValueError(f"{path} holds a {type(model).__name__}, which is no recommender: load it in Python.")
+    return model
+
+
+def names_of(model: Any) -> tuple[Any, Any]:
+    """Return the ids of a recommender's users and items, or their positions where it was fitted on a matrix."""
+    from everypair.data import Ids
+    from everypair.models.recommend.recommender import known_ids
+
+    known = known_ids(model)
+    if known is not None:
+        return known.users, known.items
+    rows, columns = model.interactions_.shape
+    return Ids(range(rows)), Ids(range(columns))
+
+
+def typed(texts: list[str], ids: Any, kind: str) -> Any:
+    """Return the positions of ids that were typed: as text, or as numbers where ids are numbers."""
+    if ids.are_strings:
+        return ids.index(texts, kind)
+    odd = next((text for text in texts if not text.strip().lstrip("-").isdecimal()), None)
+    if odd is not None:
+        raise ValueError(f"unknown {kind} {odd!r}: the {kind}s of this model are numbers, such as {ids[0]}.")
+    return ids.index([int(text) for text in texts], kind)

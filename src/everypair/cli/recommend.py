@@ -1,0 +1,177 @@
+"""``everypair recommend``: the best items for one user, for those of a file, or for all of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from everypair.cli.options import Run, command
+from everypair.cli.progress import Progress
+from everypair.cli.say import note, show, table
+
+BYTES_PER_ANSWER = 160  # of a block: positions, scores, ids and their text on the way into a file
+MOST_ROWS = 2**15  # so that progress is seen
+SHOWN_USERS = 20  # on a terminal
+
+
+class Asked(NamedTuple):
+    """Who is asked for: their ids, and how the answers of some of them, by position, are made."""
+
+    names: Any
+    answer: Callable[[Any], tuple[Any, Any]]
+
+
+@command
+def recommend(
+    model: Annotated[Path, typer.Argument(help="Model file.")],
+    run: Run,
+    user: Annotated[list[str] | None, typer.Option("--user", "-u", help="A user, again and again.")] = None,
+    users: Annotated[Path | None, typer.Option(help="Text file with a user per line.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All users.")] = False,
+    likes: Annotated[list[str] | None, typer.Option(help="An item that one new user has, again and again.")] = None,
+    new_users: Annotated[Path | None, typer.Option(help="File of the events of new users.")] = None,
+    n: Annotated[int, typer.Option("--n", "-n", help="Items per user.", min=1)] = 10,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help=".csv, .parquet or .jsonl file to write; - for the screen.")
+    ] = None,
+    kind: Annotated[
+        Literal["csv", "parquet", "jsonl"] | None,
+        typer.Option("--format", help="Format of the file.", show_default="by the file's name"),
+    ] = None,
+    include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that a user has.")] = False,
+    block: Annotated[list[str] | None, typer.Option(help="An item to leave out, again and again.")] = None,
+    allow: Annotated[list[str] | None, typer.Option(help="An item to choose from, again and again.")] = None,
+    memory_mb: Annotated[float, typer.Option(help="Memory for a block of answers, in MiB.", min=1)] = 256.0,
+    threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+) -> None:
+    """Recommend items: to users by id, to those of a file, to all, or to new ones by what they have.
+
+    everypair recommend model.ep --user ann -n 5
+
+    everypair recommend model.ep --all --output recommendations.parquet
+    """
+    from everypair.cli.model_files import load_recommender, names_of, typed
+    from everypair.cli.ranked_files import STDOUT, format_of, ranked_file
+    from everypair.models.recommend.recommender import in_positions
+    from everypair.store.write import check_place
+
+    chosen = [user, users, every or None, likes, new_users]
+    if sum(one is not None for one in chosen) != 1:
+        raise ValueError("say whom to recommend to: one of --user, --users, --all, --likes and --new-users.")
+    if output is not None:
+        form = format_of(output, kind)
+        if str(output) != STDOUT:
+            check_place(output)
+    loaded = load_recommender(model)
+    known_users, known_items = names_of(loaded)
+    view = in_positions(loaded)
+    if threads is not None:
+        view.n_threads = threads
+    length = min(n, len(known_items))
+    filters = {
+        "n": length,
+        "exclude_seen": not include_seen,
+        "allow": None if allow is None else typed(allow, known_items, "item"),
+        "block": None if block is None else typed(block, known_items, "item"),
+    }
+    asked = _asked(view, known_users, known_items, chosen, filters, run.quiet)
+    if output is None:
+        _print(asked, known_items, run)
+        return
+    rows = int(min(max(memory_mb * 2**20 / (BYTES_PER_ANSWER * length), 1), MOST_ROWS))
+    count = len(asked.names)
+    with (
+        ranked_file(output, form, asked.names, known_items.values) as write,
+        Progress(count, "users", run.quiet) as progress,
+    ):
+        for positions in _blocks(count, rows):
+            write(positions, *asked.answer(positions))
+            progress.reach(int(positions[-1]) + 1)
+    if str(output) != STDOUT:
+        if run.json_output:
+            show({"output": output, "users": count, "n": length})
+        else:
+            note(f"{count:,} users, {length} items each, written to {output}.", run.quiet)
+
+
+def _asked(view: Any, users: Any, items: Any, chosen: list[Any], filters: dict[str, Any], quiet: bool) -> Asked:
+    """Known users by position, or rows of events of new ones."""
+    import numpy as np
+
+    from everypair.cli.model_files import typed
+
+    user, file, every, likes, new_users = chosen
+    if likes is None and new_users is None:
+        positions = np.arange(len(users))
+        if not every:
+            positions = typed(user if file is None else _listed(file, users), users, "user")
+        return Asked(users.values[positions], lambda rows: view.recommend(positions[rows], **filters))
+    if likes is not None:
+        import scipy.sparse as sp
+
+        places = np.unique(typed(likes, items, "item"))
+        names = np.array(["new"], dtype=object)
+        matrix = sp.csr_array((np.ones(len(places), np.float32), places, [0, len(places)]), shape=(1, len(items)))
+    else:
+        names, matrix = _new(new_users, items, quiet)
+    return Asked(names, lambda rows: view.recommend(interactions=matrix[rows], **filters))
+
+
+def _listed(path: Path, users: Any) -> list[str]:
+    """Return the users of a text file; a first line such as user_id is taken for a heading if there is no such user."""
+    from everypair.column_names import find_role
+    from everypair.data.tables.streams import checked_file, kind_of_file
+
+    if kind_of_file(checked_file(path)) != "text":
+        raise ValueError(f"{path} is no text file: write a user on every line.")
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not a text file in UTF-8: write a user on every line.") from None
+    listed = [line for line in lines if line]
+    if listed and find_role(listed[:1], "user") and not (users.are_strings and listed[0] in users):
+        listed = listed[1:]
+    if not listed:
+        raise ValueError(f"{path} has no users: write one on every line.")
+    return listed
+
+
+def _new(path: Path, items: Any, quiet: bool) -> tuple[Any, Any]:
+    """Return the ids of new users and their events as rows over known items."""
+    from everypair.data import read_events
+    from everypair.data.matching import Known, match_events
+
+    events = read_events(path, verbose=not quiet)
+    matched = match_events(events, Known(events.user_ids, items))
+    if len(matched.unknown_items):
+        items.index(matched.unknown_items, "item")  # which names them and those they are like
+    return events.user_ids.values, matched.matrix
+
+
+def _blocks(count: int, rows: int) -> Any:
+    import numpy as np
+
+    return (np.arange(start, min(start + rows, count)) for start in range(0, count, rows))
+
+
+def _print(asked: Asked, items: Any, run: Run) -> None:
+    """Show a few users; many belong into a file."""
+    import numpy as np
+
+    from everypair.cli.ranked_files import rounded
+
+    if len(asked.names) > SHOWN_USERS and sys.stdout.isatty():
+        raise ValueError(f"these are {len(asked.names):,} users: write them to a file with --output FILE.csv, or to -.")
+    found, scores = asked.answer(np.arange(len(asked.names)))
+    for name, places, values in zip(asked.names.tolist(), found, scores):
+        there = places >= 0
+        answers, rated = items.values[places[there]].tolist(), rounded(values[there])
+        if run.json_output:
+            show({"user": name, "items": answers, "scores": rated})
+        else:
+            rows = [[str(rank), str(one), f"{score:.4f}"] for rank, (one, score) in enumerate(zip(answers, rated), 1)]
+            table(["rank", "item", "score"], rows, str(name))

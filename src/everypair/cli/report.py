@@ -1,0 +1,47 @@
+"""``everypair report``: data, convergence, quality and samples by name as one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from everypair.cli.choice import ModelChoice
+from everypair.cli.options import Run, command
+from everypair.cli.reading import Reading
+from everypair.cli.say import show
+
+
+@command
+def report(
+    events: Annotated[Path, typer.Argument(help="File of events.")],
+    choice: ModelChoice,
+    reading: Reading,
+    run: Run,
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("report.html"),
+    test: Annotated[
+        Path | None, typer.Option(help="File of held-out events.", show_default="a tenth of the events")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    samples: Annotated[int, typer.Option(help="Users whose lists are shown by name.", min=0)] = 6,
+) -> None:
+    """Fit a model and write one HTML file about the data and the model (needs the extra `plot`).
+
+    everypair report events.csv --output report.html
+    """
+    from everypair.data.matching import Known, held_out_matrix
+    from everypair.plots import report as write_report
+    from everypair.store.write import check_place
+
+    check_place(output)
+    model = choice.build()
+    data = reading.read(events, run.quiet)
+    held_out = None
+    if test is not None:
+        held_out = held_out_matrix(reading.read(test, run.quiet), Known(data.user_ids, data.item_ids), "test")
+    write_report(model, data, held_out, output, title=title, samples=samples, random_state=choice.seed)
+    if run.json_output:
+        show({"output": output})
+    else:
+        print(f"Report written to {output}.")

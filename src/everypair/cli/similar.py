@@ -1,0 +1,46 @@
+"""``everypair similar``: the items, or users, nearest to one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from everypair.cli.options import Run, command
+from everypair.cli.say import show, table
+
+
+@command
+def similar(
+    model: Annotated[Path, typer.Argument(help="Model file.")],
+    run: Run,
+    item: Annotated[list[str] | None, typer.Option("--item", "-i", help="An item, again and again.")] = None,
+    user: Annotated[list[str] | None, typer.Option("--user", "-u", help="A user, again and again.")] = None,
+    n: Annotated[int, typer.Option("--n", "-n", help="How many of each.", min=1)] = 10,
+) -> None:
+    """Show the items that are nearest to an item, or the users nearest to a user, by cosine.
+
+    everypair similar model.ep --item rain
+    """
+    from everypair.cli.model_files import load_recommender, names_of, typed
+    from everypair.cli.ranked_files import rounded
+    from everypair.models.recommend.recommender import in_positions
+
+    if (item is None) == (user is None):
+        raise ValueError("say what to compare: --item or --user, one of them.")
+    kind, texts = ("item", item or []) if user is None else ("user", user)
+    loaded = load_recommender(model)
+    ids = names_of(loaded)[kind == "item"]
+    positions = typed(texts, ids, kind)
+    ask = getattr(in_positions(loaded), f"similar_{kind}s", None)
+    if ask is None:
+        raise ValueError(f"{type(loaded).__name__} has no similar {kind}s: choose another model.")
+    found, cosines = ask(positions, n=min(n, len(ids) - 1))
+    for name, places, values in zip(ids.values[positions].tolist(), found, cosines):
+        there = places >= 0
+        answers, rated = ids.values[places[there]].tolist(), rounded(values[there])
+        if run.json_output:
+            show({kind: name, f"similar_{kind}s": answers, "cosines": rated})
+        else:
+            table([f"similar {kind}", "cosine"], [[str(a), f"{c:.4f}"] for a, c in zip(answers, rated)], str(name))

@@ -1,0 +1,117 @@
+"""``everypair tune``: parameters found on held-out events, within a budget, and a model fitted with them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from everypair.cli.choice import ModelChoice, parsed
+from everypair.cli.options import Run, command
+from everypair.cli.reading import FeatureTables, Reading
+from everypair.cli.say import show
+
+
+@command
+def tune(
+    events: Annotated[Path, typer.Argument(help="File of events.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write.")],
+    choice: ModelChoice,
+    reading: Reading,
+    tables: FeatureTables,
+    run: Run,
+    budget: Annotated[float | None, typer.Option(help="Seconds for everything.")] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="Candidates; with these alone a run repeats exactly.", show_default="25", min=1)
+    ] = None,
+    metric: Annotated[str, typer.Option(help="What to maximise.")] = "ndcg@10",
+    held_out: Annotated[
+        Literal["random", "last", "time"], typer.Option(help="Which events candidates are judged on.")
+    ] = "random",
+    space: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=VALUES",
+            help="What to search: reg=0.01:1 between two ends, rank=[16, 32] among a list.",
+            show_default="around the defaults",
+        ),
+    ] = None,
+    search: Annotated[
+        Literal["plain", "optuna"] | None, typer.Option(help="How to search.", show_default="plain")
+    ] = None,
+    storage: Annotated[Path | None, typer.Option(help="SQLite file of optuna's, to go on with later.")] = None,
+    trials_csv: Annotated[Path | None, typer.Option(help="Write all candidates to a CSV file.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report to an HTML file.")] = None,
+) -> None:
+    """Find parameters on held-out events, check that they beat the defaults, and fit them on everything.
+
+    everypair tune events.csv --output model.ep --budget 300
+    """
+    from everypair import tune as search_parameters
+    from everypair.store.write import check_place, replacing
+
+    for path in (output, trials_csv, report):
+        if path is not None:
+            check_place(path)
+    model = choice.build()
+    data = reading.read(events, run.quiet)
+    result = search_parameters(
+        model, data, budget, trials=trials, metric=metric, held_out=held_out,
+        space=None if space is None else dict(map(_dimension, space)), search=search, storage=storage,
+        random_state=choice.seed, verbose=not run.quiet, **tables.read(data, run.quiet),
+    )  # fmt: skip
+    named(result.model, data).save(output)
+    if trials_csv is not None:
+        with replacing(trials_csv) as file:
+            file.write(_as_csv(result.table).encode())
+    if report is not None:
+        from everypair.plots import report as write_report
+
+        write_report(result.model, data, path=report, tuning=result, random_state=choice.seed)
+    if run.json_output:
+        show({
+            "output": output, "parameters": result.parameters, "found": result.found, "metric": metric,
+            "default": result.default, "gain": result.gain, "standard_error": result.standard_error,
+            "beats_default": result.beats_default, "verdict": result.verdict, "table": result.table,
+        })  # fmt: skip
+    else:
+        print(result)
+        print(f"{choice.model} written to {output}.")
+    if result.interrupted:
+        raise typer.Exit(130)
+
+
+def named(model: Any, events: Any) -> Any:
+    """Give a model that was fitted on the matrix of events their ids."""
+    from dataclasses import replace
+
+    model.state_ = replace(model.state_, user_ids=events.user_ids, item_ids=events.item_ids)
+    return model
+
+
+def _dimension(text: str) -> tuple[str, Any]:
+    """Return what ``--space`` says of one parameter.
+
+    >>> _dimension("reg=0.01:1"), _dimension("rank=[16, 32]"), _dimension("loss=squared")
+    (('reg', (0.01, 1.0)), ('rank', [16, 32]), ('loss', ['squared']))
+    """
+    name, value = parsed(text)
+    if isinstance(value, str) and ":" in value:
+        low, _, high = value.partition(":")
+        try:
+            return name, (float(low), float(high))
+        except ValueError:
+            raise ValueError(f"--space {text!r} must have two numbers, such as reg=0.01:1.") from None
+    return name, list(value) if isinstance(value, tuple) else [value]
+
+
+def _as_csv(rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,134 @@
+"""``everypair update``: new events into a model, without fitting it again.
+
+New items come first, folded in by the known users who have them; then known users with new events are folded in anew,
+and new users for the first time, each with all of their events. Known items stay as they are: fit again from time to
+time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from everypair.cli.options import Run, command
+from everypair.cli.reading import Reading
+from everypair.cli.say import show
+
+
+@command
+def update(
+    model: Annotated[Path, typer.Argument(help="Model file.")],
+    events: Annotated[Path, typer.Argument(help="File of new events.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Model file to write; the same one is replaced.")],
+    reading: Reading,
+    run: Run,
+    item_features: Annotated[Path | None, typer.Option(help="Table of the new items' features.")] = None,
+    user_features: Annotated[Path | None, typer.Option(help="Table of the new users' features.")] = None,
+    known: Annotated[
+        Literal["fold-in", "ignore"], typer.Option(help="Events of known users with known items.")
+    ] = "fold-in",
+) -> None:
+    """Bring new events into a model: new users and items are added, known users folded in anew.
+
+    everypair update model.ep today.csv --output model.ep
+    """
+    from everypair.cli.model_files import load_recommender
+    from everypair.store.write import check_place
+
+    check_place(output)
+    loaded = load_recommender(model)
+    name = type(loaded).__name__
+    if not hasattr(loaded, "add_users"):
+        raise ValueError(f"{name} does not grow: fit it again, or use OneClassMF, ItemItem or Blend.")
+    if loaded.user_ids_ is None:
+        raise ValueError("this model was fitted on a matrix and has no ids that events could be matched to.")
+    counts = grow(loaded, reading.read(events, run.quiet), user_features, item_features, known)
+    loaded.save(output)
+    if run.json_output:
+        show({"output": output, **counts})
+    else:
+        print(
+            f"New users: {counts['new_users']:,}, new items: {counts['new_items']:,}, known users folded in: "
+            f"{counts['folded_in']:,}; {name} written to {output}."
+        )
+
+
+def grow(model: Any, events: Any, user_features: Path | None, item_features: Path | None, known: str) -> dict[str, int]:
+    """Bring events into a fitted model with ids; return how many users and items were added and folded in."""
+    import numpy as np
+
+    from everypair.data.ids import Ids
+    from everypair.data.matching import Known, alike, match_events
+
+    have = Known(model.user_ids_, model.item_ids_)
+    users, items = alike(have.users, events.user_ids), alike(have.items, events.item_ids)
+    new_users = Ids(users.values[have.users.find(users.values) < 0])
+    new_items = Ids(items.values[have.items.find(items.values) < 0])
+    if len(new_items):
+        columns = match_events(events, Known(have.users, new_items)).matrix
+        model.add_items(ids=new_items, interactions=columns, **_described(model, 1, item_features, new_items))
+    folded = 0
+    if known == "fold-in":
+        more = match_events(events, have).matrix
+        more.resize(model.interactions_.shape)
+        changed = np.flatnonzero(np.diff(match_events(events, Known(have.users, model.item_ids_)).matrix.indptr))
+        if more.nnz or can_fold_in_anew(model):
+            fold_in_anew(model, more, changed)
+            folded = len(changed)
+    if len(new_users):
+        rows = match_events(events, Known(new_users, model.item_ids_)).matrix
+        model.add_users(ids=new_users, interactions=rows, **_described(model, 0, user_features, new_users))
+    return {"new_users": len(new_users), "new_items": len(new_items), "folded_in": folded}
+
+
+def can_fold_in_anew(model: Any) -> bool:
+    """Whether a user's factors follow from the user's own pairs, all of which the model keeps."""
+    from everypair import ItemItem, OneClassMF
+
+    if isinstance(model, ItemItem):
+        return True
+    state = model.state_
+    known_by_pairs = isinstance(model, OneClassMF) and state.targets is None and not state.graphs[0]
+    return known_by_pairs and state.feature_maps[0] is None
+
+
+def fold_in_anew(model: Any, more: Any, changed: Any) -> None:
+    """Add weights to the pairs of known users and solve the sub-problems of the ``changed`` ones again."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from everypair import ItemItem
+    from everypair.models.recommend.recommender import in_positions
+
+    if not can_fold_in_anew(model):
+        raise ValueError(
+            f"events of known users cannot be folded into this {type(model).__name__}: --known ignore leaves them out, "
+            "or fit it again."
+        )
+    state = model.state_
+    merged = sp.csr_array(state.interactions + more.astype(state.interactions.dtype))
+    merged.eliminate_zeros()
+    if isinstance(model, ItemItem):  # scores follow from what users have
+        model.state_ = replace(state, interactions=merged)
+        return
+    rows = merged[changed]
+    left, weights = np.array(state.left_factors), np.array(state.negatives.left)
+    left[changed] = in_positions(model).fold_in_users(rows)
+    weights[changed] = state.negatives.left_weights(np.diff(sp.csr_array(rows > 0).indptr))
+    negatives = replace(state.negatives, left=weights)
+    model.state_ = replace(state, left_factors=left, interactions=merged, negatives=negatives)
+
+
+def _described(model: Any, side: int, path: Path | None, ids: Any) -> dict[str, Any]:
+    """Features of new users or items, read as those of training were."""
+    reader = model._feature_map(side)
+    kind = ("user", "item")[side]
+    if path is None:
+        return {}
+    encoder = None if reader is None else reader.encoders.get("")
+    if encoder is None:
+        raise ValueError(f"this model was fitted without a table of {kind} features: leave out --{kind}-features.")
+    return {"features": encoder.transform(path, ids, extra="drop")}

@@ -1,0 +1,137 @@
+"""The command itself: help, version, exit codes, and how little it needs to start."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import everypair
+from everypair.cli import COMMANDS
+
+
+def process(*arguments, **more):
+    command = [sys.executable, "-m", "everypair", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **more)
+
+
+def test_version_and_help(run):
+    assert run("--version").stdout == f"everypair {everypair.__version__}\n"
+    listed = run("--help").stdout
+    assert all(name in listed for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_help(run, name):
+    from typer.main import get_command
+
+    from everypair.cli import app
+
+    assert "--help" in run(name, "--help").stdout
+    for parameter in get_command(app).commands[name].params:
+        assert parameter.name == "help" or parameter.help, f"{name}: {parameter.name}"
+
+
+def test_help_imports_nothing_slow():
+    code = (
+        "import sys\nfrom everypair.cli import app\n"
+        "try:\n    app(['fit', '--help'])\nexcept SystemExit: pass\n"
+        "print('SLOW', *({'numba', 'scipy', 'sklearn', 'numpy', 'pandas', 'pyarrow'} & set(sys.modules)))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.splitlines()[-1].strip() == "SLOW"
+
+
+def test_help_starts_in_half_the_time_of_numba_and_sklearn():
+    timed = "import time; start = time.process_time(); {}; print(time.process_time() - start)"
+    help_page = "from everypair.cli import app; app(['--help'], standalone_mode=False)"
+    mine, needed = (
+        float(
+            subprocess.run(
+                [sys.executable, "-c", timed.format(what)], capture_output=True, text=True, check=True
+            ).stdout.split()[-1]
+        )
+        for what in (help_page, "import numba, sklearn.base")
+    )
+    assert mine <= needed / 2
+
+
+def test_demo_trains_and_shows_answers_by_name(run):
+    shown = run("demo", "--rank", "4").output
+    for word in ("Popularity", "OneClassMF", "ndcg@10", "gimp", "sweeps"):
+        assert word in shown
+
+
+def test_models_lists_those_that_can_be_fitted(run):
+    assert "OneClassMF" in run("models").stdout
+    lines = [json.loads(line) for line in run("models", "--json").stdout.splitlines()]
+    assert lines[0]["model"] == "OneClassMF"
+    assert lines[0]["parameters"]["rank"] == 64
+
+
+def test_doctor_tries_a_fit(run):
+    found = json.loads(run("doctor", "--json").stdout)
+    assert found["a small fit"].startswith("works")
+    assert found["everypair"] == everypair.__version__
+    assert "kernels" in found["kernel cache"]
+    assert "openblas" in run("doctor").stdout
+
+
+def test_a_fault_of_the_program_is_no_mistake_of_the_user(run, monkeypatch):
+    def broken(*_, **__):
+        raise KeyError("of the program")
+
+    monkeypatch.setattr("everypair.cli.model_files.load_recommender", broken)
+    with pytest.raises(KeyError):
+        run("recommend", "model.ep", "--all", "--output", "-", code=1)
+
+
+def test_traceback_on_request(run, monkeypatch):
+    monkeypatch.setenv("EVERYPAIR_TRACEBACK", "1")
+    with pytest.raises(FileNotFoundError):
+        run("inspect", "nothing.csv", code=1)
+
+
+def test_ctrl_c_keeps_what_was_learnt(folder):
+    """The second of two sweeps is far away: the first Ctrl-C ends training, the model is written, the code is 130."""
+    script = (
+        "import os, signal, everypair.cli.progress as p\n"
+        "def sweep(self, sweep):\n"
+        "    if sweep.iteration == 2: os.kill(os.getpid(), signal.SIGINT)\n"
+        "p.Progress.sweep = sweep\n"
+        "from everypair.cli import app\n"
+        "app(['fit', 'events.csv', '-o', 'part.ep', '--rank', '3', '--set', 'tol=0', '--set', 'max_iter=9'])\n"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert told.returncode == 130, told.stderr
+    assert "Traceback" not in told.stderr
+    assert len(everypair.load("part.ep").history_) == 2
+
+
+def test_ctrl_c_elsewhere_writes_nothing(folder):
+    """Interrupted while all users are written: the old file stays and nothing is left beside it."""
+    (folder / "out.csv").write_text("old")
+    script = (
+        "import os, signal, everypair.cli.progress as p\n"
+        "p.Progress.reach = lambda self, done, note='': os.kill(os.getpid(), signal.SIGINT)\n"
+        "from everypair.cli import app\n"
+        "app(['recommend', 'model.ep', '--all', '-o', 'out.csv'])\n"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert told.returncode == 130, told.stderr
+    assert told.stderr == "everypair: interrupted.\n"
+    assert (folder / "out.csv").read_text() == "old"
+    assert not list(folder.glob(".out*"))
+
+
+def test_python_m_everypair(folder):
+    told = process("recommend", "model.ep", "--user", "u0", "-n", 1, "--json")
+    assert told.returncode == 0
+    assert json.loads(told.stdout)["user"] == "u0"
+
+
+def test_a_reader_that_has_seen_enough(folder):
+    command = f"{sys.executable} -m everypair recommend model.ep --all -n 20 -o - | head -n 1"
+    told = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert told.stdout == "user,item,score,rank\n"
+    assert told.stderr == ""

@@ -1,0 +1,251 @@
+"""Every command on a small log whose answers are known."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+import everypair
+from everypair.data import read_events
+
+
+def lines(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_fit_is_the_fit_of_the_library(folder, run):
+    shown = run("fit", "events.csv", "--output", "again.ep", "--rank", 3, "--set", "reg=0.2", "--json")
+    told = json.loads(shown.stdout)
+    assert (told["users"], told["items"], told["pairs"]) == (44, 21, 274)
+    events = read_events("events.csv", verbose=False)
+    model = everypair.OneClassMF(rank=3, reg=0.2, random_state=0).fit(events)
+    again = everypair.load("again.ep")
+    assert np.array_equal(again.left_factors_, model.left_factors_)
+    assert again.user_ids_ == model.user_ids_
+    assert "user 'user', item 'film', time 'timestamp'" in shown.stderr
+
+
+@pytest.mark.parametrize("name", ["ItemItem", "Popularity", "BPR", "Blend", "SubsampledMF", "EnsembleMF"])
+def test_every_model_is_fitted_and_asked(folder, run, name):
+    ranked = ["--rank", 3] if name in ("BPR", "SubsampledMF", "EnsembleMF") else []
+    run("fit", "events.csv", "-o", "model.ep", "--model", name, *ranked, "--quiet")
+    assert type(everypair.load("model.ep")).__name__ == name
+    assert len(json.loads(run("recommend", "model.ep", "-u", "u3", "-n", 2, "--json").stdout)["items"]) == 2
+
+
+def test_fit_measures_on_what_it_holds_out(folder, run):
+    shown = run("fit", "events.csv", "-o", "model.ep", "--rank", 3, "--holdout", 0.2)
+    assert "Popularity" in shown.stdout
+    assert "±" in shown.stdout
+    assert everypair.load("model.ep").interactions_.nnz == 274
+    told = json.loads(run("fit", "events.csv", "-o", "model.ep", "--rank", 3, "--holdout", 0.2, "--json").stdout)
+    assert told["held_out"]["OneClassMF"]["metrics"]["ndcg@10"] > told["held_out"]["Popularity"]["metrics"]["ndcg@10"]
+
+
+def test_fit_reads_features_and_goes_on_from_a_checkpoint(folder, run):
+    told = ("--rank", 3, "--item-features", "films.csv", "--item-kind", "kind=category", "--set", "tol=0")
+    run("fit", "events.csv", "-o", "model.ep", *told, "--checkpoint", "run.ckpt", "--set", "max_iter=10")
+    model = everypair.load("model.ep")
+    assert model.right_feature_weights_.shape[0] == 3
+    assert (folder / "run.ckpt").exists()
+    run("fit", "events.csv", "-o", "more.ep", *told, "--checkpoint", "run.ckpt", "--set", "max_iter=12")
+    assert len(everypair.load("more.ep").history_) == 12
+
+
+def test_a_run_is_repeated_from_its_file(folder, run):
+    options = ("--rank", 3, "--set", "tol=1e-5", "--set", 'negative_scheme=["popularity", 0.5]', "--seed", 7)
+    run("fit", "events.csv", "-o", "first.ep", *options, "--min-item-events", 2, "--save-config", "run.toml")
+    run("fit", "--config", "run.toml", "--output", "second.ep")
+    first, second = everypair.load("first.ep"), everypair.load("second.ep")
+    assert np.array_equal(first.left_factors_, second.left_factors_)
+    assert first.get_params() == second.get_params()
+    assert second.negative_scheme == ("popularity", 0.5)
+    run("fit", "--config", "run.toml", "-o", "third.ep", "--seed", 8)
+    assert not np.array_equal(first.left_factors_, everypair.load("third.ep").left_factors_)
+
+
+def test_recommend_one_user(folder, run, held_out):
+    shown = run("recommend", "model.ep", "--user", "u3", "-n", 2).stdout.splitlines()
+    assert shown[0] == "u3"
+    assert shown[2].split()[:3] == ["1", *held_out["u3"].split()]
+    told = json.loads(run("recommend", "model.ep", "--user", "u3", "-n", 2, "--json").stdout)
+    model = everypair.load("model.ep")
+    items, scores = model.recommend(["u3"], n=2)
+    assert told["items"] == items[0].tolist()
+    assert np.allclose(told["scores"], scores[0], rtol=1e-6)
+
+
+def test_recommend_all_users_in_three_formats(folder, run):
+    items, scores = everypair.load("model.ep").recommend(n=5)
+    for name in ("out.csv", "out.parquet", "out.jsonl"):
+        run("recommend", "model.ep", "--all", "-n", 5, "--output", name)
+    rows = lines("out.csv")
+    assert len(rows) == 44 * 5
+    assert [row["item"] for row in rows] == items.ravel().tolist()
+    assert np.allclose([float(row["score"]) for row in rows], scores.ravel(), rtol=1e-6)
+    assert [row["rank"] for row in rows[:6]] == ["1", "2", "3", "4", "5", "1"]
+    table = parquet.read_table("out.parquet")
+    assert table.column_names == ["user", "item", "score", "rank"]
+    assert table["item"].to_pylist() == items.ravel().tolist()
+    assert np.array_equal(table["score"].to_numpy(), scores.ravel())
+    told = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+    assert [one["items"] for one in told] == items.tolist()
+    assert [one["user"] for one in told] == everypair.load("model.ep").user_ids_.values.tolist()
+
+
+def test_recommend_is_the_same_in_small_blocks(folder, run, monkeypatch):
+    run("recommend", "model.ep", "--all", "-o", "whole.csv")
+    monkeypatch.setattr("everypair.cli.recommend.MOST_ROWS", 7)
+    run("recommend", "model.ep", "--all", "-o", "blocks.csv")
+    assert (folder / "whole.csv").read_text() == (folder / "blocks.csv").read_text()
+
+
+def test_lists_may_be_short(folder, run):
+    run("recommend", "model.ep", "--user", "u0", "--allow", "film 0", "--allow", "film 1", "-o", "out.csv")
+    assert [row["item"] for row in lines("out.csv")] == ["film 0"]  # the other one has been seen
+    run("recommend", "model.ep", "--user", "u0", "--include-seen", "-n", 99, "-o", "out.csv")
+    assert len(lines("out.csv")) == 21
+
+
+def test_recommend_users_of_a_file_and_new_ones(folder, run):
+    (folder / "users.txt").write_bytes("\ufeffuser\r\nu3\r\n\r\nu30\r\n".encode())
+    run("recommend", "model.ep", "--users", "users.txt", "-n", 1, "-o", "out.csv")
+    assert [row["user"] for row in lines("out.csv")] == ["u3", "u30"]
+    told = json.loads(run("recommend", "model.ep", "--likes", "film 8", "--likes", "film 9", "-n", 5, "--json").stdout)
+    assert {int(item.split()[1]) for item in told["items"]} == {10, 11, 12, 13, 14}
+    (folder / "new.csv").write_text("user,film\nzoe,film 0\nzoe,film 1\nyan,film 20\n")
+    run("recommend", "model.ep", "--new-users", "new.csv", "-n", 1, "-o", "out.csv")
+    assert [row["user"] for row in lines("out.csv")] == ["yan", "zoe"]
+    blocked = run("recommend", "model.ep", "-u", "u3", "-n", 1, "--block", "film 3", "--json")
+    assert json.loads(blocked.stdout)["items"] != ["film 3"]
+
+
+def test_integer_ids(folder, run):
+    (folder / "numbers.csv").write_text(
+        "user,item\n" + "".join(f"{i},{10 + j}\n" for i in range(6) for j in range(i + 1))
+    )
+    run("fit", "numbers.csv", "-o", "numbers.ep", "--rank", 2)
+    told = json.loads(run("recommend", "numbers.ep", "-u", 2, "-n", 1, "--json").stdout)
+    assert (told["user"], type(told["items"][0])) == (2, int)
+    run("recommend", "numbers.ep", "--all", "-n", 1, "-o", "out.parquet")
+    assert str(parquet.read_schema("out.parquet").field("user").type) == "int64"
+
+
+def test_a_model_without_ids_is_asked_by_position(folder, run):
+    everypair.OneClassMF(rank=2, random_state=0).fit(np.kron(np.eye(2), np.ones((6, 5)))).save("matrix.ep")
+    told = json.loads(run("recommend", "matrix.ep", "-u", 7, "-n", 2, "--include-seen", "--json").stdout)
+    assert told["user"] == 7
+    assert set(told["items"]) <= {5, 6, 7, 8, 9}
+
+
+def test_evaluate_a_model_on_a_test_file(folder, run):
+    told = json.loads(run("evaluate", "model.ep", "test.csv", "--k", 1, "--k", 5, "--json").stdout)
+    model, floor = told["results"]["OneClassMF"], told["results"]["Popularity"]
+    assert told["pairs"] == 44
+    assert model["metrics"]["hit_rate@5"] == 1 > floor["metrics"]["hit_rate@5"]
+    assert floor["standard_errors"]["ndcg@5"] > 0
+    assert "hit_rate@10" in run("evaluate", "model.ep", "test.csv").stdout
+
+
+@pytest.mark.parametrize("how", ["entries", "per-user", "last", "time", "new-users"])
+def test_evaluate_a_part_of_the_events(folder, run, how):
+    told = json.loads(run("evaluate", "events.csv", "--split", how, "--share", 0.2, "--rank", 3, "--json").stdout)
+    assert told["pairs"] > 0
+    assert 0 <= told["results"]["OneClassMF"]["metrics"]["ndcg@10"] <= 1
+
+
+def test_evaluate_fits_on_one_file_and_tests_on_another(folder, run):
+    told = json.loads(run("evaluate", "events.csv", "test.csv", "--rank", 3, "--k", 5, "--json").stdout)
+    assert told["results"]["OneClassMF"]["metrics"]["hit_rate@5"] == 1
+
+
+def test_similar(folder, run):
+    told = json.loads(run("similar", "model.ep", "--item", "film 10", "-n", 6, "--json").stdout)
+    assert {int(item.split()[1]) for item in told["similar_items"]} == {8, 9, 11, 12, 13, 14}
+    assert "cosine" in run("similar", "model.ep", "--user", "u3", "-n", 2).stdout
+
+
+def test_explanations_add_up(folder, run):
+    told = json.loads(run("explain", "model.ep", "u3", "film 3", "-n", 99, "--json").stdout)
+    assert told["base"] + sum(told["contributions"]) == pytest.approx(told["score"], abs=1e-6)
+    assert {int(item.split()[1]) for item in told["items"]} == {0, 1, 2, 4, 5, 6, 7}
+    assert "5 more" in run("explain", "model.ep", "u3", "film 3", "-n", 2).stdout
+
+
+def test_inspect_a_model_and_a_log(folder, run):
+    told = json.loads(run("inspect", "model.ep", "--json").stdout)
+    assert (told["model"], told["users"], told["items"], told["pairs"]) == ("OneClassMF", 44, 21, 274)
+    assert told["parameters"]["rank"] == 3
+    told = json.loads(run("inspect", "events.csv", "--json").stdout)
+    assert told["columns"] == {"user": "user", "item": "film", "time": "timestamp"}
+    assert told["items per user, quartiles"] == [5, 6, 6, 7, 7]
+    assert told["first and last time"] == [1000, 1273]
+    assert "274" in run("inspect", "model.ep").stdout
+    run("fit", "events.csv", "-o", "served.ep", "--rank", 3, "--serve-only")
+    assert json.loads(run("inspect", "served.ep", "--json").stdout)["form"] == "serve-only"
+
+
+def test_update_adds_and_folds_in(folder, run):
+    (folder / "new.csv").write_text("user,film\nzoe,film 0\nzoe,film 1\nzoe,saga\nu5,saga\nu1,film 15\n")
+    told = json.loads(run("update", "model.ep", "new.csv", "-o", "model.ep", "--json").stdout)
+    assert (told["new_users"], told["new_items"], told["folded_in"]) == (1, 1, 2)
+    model = everypair.load("model.ep")
+    assert model.user_ids_.values[-1] == "zoe"
+    assert model.item_ids_.values[-1] == "saga"
+    assert model.interactions_.nnz == 274 + 5
+    row = model.user_ids_.index(["u1", "u5", "zoe"])
+    assert np.allclose(model.fold_in_users(model.interactions_[row]), model.left_factors_[row], atol=1e-4)
+    assert "saga" not in run("recommend", "model.ep", "-u", "zoe").stdout
+    (folder / "later.csv").write_text("user,film\nu2,film 15\nyan,film 3\n")
+    told = json.loads(run("update", "model.ep", "later.csv", "-o", "model.ep", "--known", "ignore", "--json").stdout)
+    assert (told["new_users"], told["folded_in"]) == (1, 0)
+
+
+def test_update_with_features_of_new_items(folder, run):
+    run(
+        "fit",
+        "events.csv",
+        "-o",
+        "model.ep",
+        "--rank",
+        3,
+        "--item-features",
+        "films.csv",
+        "--item-kind",
+        "kind=category",
+    )
+    (folder / "new.csv").write_text("user,film\n" + "".join(f"u{i},saga\n" for i in range(15)))
+    (folder / "saga.csv").write_text("film,kind\nsaga,a\n")
+    run("update", "model.ep", "new.csv", "-o", "model.ep", "--item-features", "saga.csv")
+    told = json.loads(run("similar", "model.ep", "--item", "saga", "-n", 4, "--json").stdout)
+    assert {int(item.split()[1]) for item in told["similar_items"]} <= set(range(8))
+
+
+def test_update_of_item_item_is_what_users_have(folder, run):
+    run("fit", "events.csv", "-o", "model.ep", "--model", "ItemItem")
+    (folder / "new.csv").write_text("user,film\nu1,film 15\n")
+    run("update", "model.ep", "new.csv", "-o", "model.ep")
+    model = everypair.load("model.ep")
+    assert np.array_equal(
+        model.score_users(["u1"]), model.score_users(interactions=model.interactions_[model.user_ids_.index(["u1"])])
+    )
+
+
+def test_tune_writes_model_table_and_report(folder, run):
+    shown = run("tune", "events.csv", "-o", "tuned.ep", "--rank", 3, "--trials", 2, "--trials-csv", "trials.csv",
+                "--report", "report.html", "--space", "reg=0.01:1", "--json", "--quiet")  # fmt: skip
+    told = json.loads(shown.stdout)
+    assert len(told["table"]) == len(lines("trials.csv")) == 3
+    assert told["verdict"]
+    assert everypair.load("tuned.ep").recommend(["u3"], n=1)[0].shape == (1, 1)
+    assert "<svg" in (folder / "report.html").read_text()
+
+
+def test_report(folder, run):
+    run("report", "events.csv", "--rank", 3, "-o", "page.html", "--test", "test.csv", "--title", "Three groups")
+    page = (folder / "page.html").read_text()
+    assert "Three groups" in page
+    assert "film 3" in page

@@ -1,0 +1,211 @@
+"""Mistakes on the way from a log to recommendations: each is exit code 2 and one sentence, never a traceback."""
+
+import gzip
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+import everypair
+
+FIT = ("fit", "{}", "--output", "new.ep", "--rank", "3")
+LOG = "user,film,rating\nann,blue,5\nbob,rain,4\nbob,blue,3\n"
+
+
+def spoil(folder, name, content):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+# what is in the file, the command on it, what the sentence says
+OF_EVENTS = {
+    "wrong column": (LOG, (*FIT, "--user", "customer"), "There is no column 'customer'"),
+    "column beyond the last": (LOG, (*FIT, "--item", "7"), "There is no column 7"),
+    "no column for the item": ("user,when\nann,1\n", FIT, "--item"),
+    "one column only": ("user\nann\nbob\n", FIT, "--delimiter ';'"),
+    "empty file": ("", FIT, "is empty"),
+    "header only": ("user,film\n", FIT, "no events"),
+    "binary file": (bytes(range(256)) * 8, FIT, "zero bytes"),
+    "a pickle": (b"\x80\x04\x95rest", FIT, "pickle"),
+    "an sqlite database": (b"SQLite format 3\x00rest", FIT, "SQLite"),
+    "cut gzip": (gzip.compress(LOG.encode() * 99)[:-20], FIT, "damaged or cut off"),
+    "wrong delimiter": (LOG, (*FIT, "--delimiter", ";"), "delimiter"),
+    "a line with too many fields": (LOG + "cem,a,b,c,d\n", FIT, "line 5"),
+    "rating that is no number": ("user,film,rating\nann,blue,good\n", (*FIT, "--threshold", "4"), "must hold numbers"),
+    "decimal comma": ("user;film;rating\nann;blue;4,5\n", (*FIT, "--threshold", "4"), "decimal point"),
+    "missing user": (LOG + ",blue,3\n", FIT, "--missing drop"),
+    "not utf-8": ("user,film\nann,caf\xe9\n".encode("latin-1"), FIT, "encoding"),
+    "threshold without ratings": ("user,film\nann,blue\n", (*FIT, "--threshold", "4"), "--weight"),
+    "everything below the threshold": (LOG, (*FIT, "--threshold", "9"), "No event is left"),
+    "too few events each": (LOG, (*FIT, "--min-user-events", "9"), "--min-user-events"),
+    "ids that are no integers": (LOG, (*FIT, "--ids", "integer"), "--ids"),
+    "two roles in one column": (LOG, (*FIT, "--user", "film", "--item", "film"), "same column"),
+    "no times to split by": (LOG, ("evaluate", "{}", "--split", "last"), "time"),
+}
+# the command in a folder with events.csv, test.csv, films.csv and model.ep; what the sentence says
+OF_CALLS = {
+    "no such file": (("fit", "event.csv", "-o", "new.ep"), "Did you mean 'events.csv'?"),
+    "a folder for a file": (("fit", ".", "-o", "new.ep"), "is a folder"),
+    "no argument": (("fit",), "events"),
+    "no output": (("fit", "events.csv"), "--output"),
+    "unknown command": (("fitt", "events.csv"), "No such command"),
+    "unknown option": (("fit", "events.csv", "-o", "new.ep", "--rnak", "3"), "No such option"),
+    "unknown value": (("fit", "events.csv", "-o", "new.ep", "--missing", "keep"), "'keep'"),
+    "a word for a number": (("fit", "events.csv", "-o", "new.ep", "--rank", "many"), "'--rank'"),
+    "unknown model": (("fit", "events.csv", "-o", "new.ep", "--model", "SVD"), "there is no model 'SVD'"),
+    "a model that is none here": (("fit", "events.csv", "-o", "new.ep", "--model", "MultiLabelMF"), "choose one of"),
+    "unknown parameter": (("fit", "events.csv", "-o", "new.ep", "--set", "rnak=3"), "did you mean 'rank'?"),
+    "bad --set": (("fit", "events.csv", "-o", "new.ep", "--set", "rank"), "--set rank=32"),
+    "bad list in --set": (("fit", "events.csv", "-o", "new.ep", "--set", "reg=(1, 2)"), "JSON"),
+    "bad parameter": (("fit", "events.csv", "-o", "new.ep", "--set", "loss=hinges"), "hinges"),
+    "rank 0": (("fit", "events.csv", "-o", "new.ep", "--rank", "0"), "--rank"),
+    "rank above all": (("fit", "events.csv", "-o", "new.ep", "--rank", "99"), "rank=99"),
+    "holdout of 2": (("fit", "events.csv", "-o", "new.ep", "--holdout", "2"), "share"),
+    "no folder for the output": (("fit", "events.csv", "-o", "no/such/new.ep"), "does not exist; create it first"),
+    "output is a folder": (("fit", "events.csv", "-o", "."), "it is a folder"),
+    "output in a file": (("fit", "events.csv", "-o", "events.csv/new.ep"), "is not a folder"),
+    "output is a device": (("fit", "events.csv", "-o", "/dev/full"), "it is a device"),
+    "folder that cannot be written": (("fit", "events.csv", "-o", "/proc/new.ep"), "cannot write /proc/new.ep"),
+    "features without ids": (
+        ("fit", "events.csv", "-o", "new.ep", "--item-features", "no_ids.csv"),
+        "Say --item-id.",
+    ),
+    "features of other items": (
+        ("fit", "events.csv", "-o", "new.ep", "--item-features", "few.csv"),
+        "--absent zeros",
+    ),
+    "features that a model does not read": (
+        ("fit", "events.csv", "-o", "new.ep", "--model", "Popularity", "--item-features", "films.csv"),
+        "reads no features",
+    ),
+    "unknown kind of feature": (
+        ("fit", "events.csv", "-o", "new.ep", "--item-features", "films.csv", "--item-kind", "kind=colour"),
+        "colour",
+    ),
+    "kinds without a table": (("fit", "events.csv", "-o", "new.ep", "--item-kind", "kind=list"), "--item-features"),
+    "checkpoint of a model without": (
+        ("fit", "events.csv", "-o", "new.ep", "--model", "ItemItem", "--checkpoint", "a.ckpt"),
+        "no checkpoints",
+    ),
+    "no model file": (("recommend", "modle.ep", "--all", "-o", "out.csv"), "there is no file modle.ep"),
+    "zero-byte model": (("recommend", "zero.ep", "--all", "-o", "out.csv"), "it is empty"),
+    "cut model": (("recommend", "cut.ep", "--all", "-o", "out.csv"), "cut short"),
+    "altered model": (("recommend", "altered.ep", "--all", "-o", "out.csv"), "damaged"),
+    "a log for a model": (("recommend", "events.csv", "--all", "-o", "out.csv"), "it is not an EveryPair file"),
+    "a classifier for a recommender": (("recommend", "labels.ep", "--all", "-o", "out.csv"), "no recommender"),
+    "a model of a newer format": (("inspect", "newer.ep"), "install a newer one"),
+    "unknown user": (("recommend", "model.ep", "--user", "u99"), "Did you mean 'u9'"),
+    "user without events": (("recommend", "model.ep", "--user", ""), "unknown user"),
+    "unknown item": (("similar", "model.ep", "--item", "film 99"), "unknown item"),
+    "unknown item liked": (("recommend", "model.ep", "--likes", "film 99"), "unknown item"),
+    "nobody asked for": (("recommend", "model.ep"), "--user, --users, --all"),
+    "two ways of asking": (("recommend", "model.ep", "--all", "--user", "u1"), "one of"),
+    "negative n": (("recommend", "model.ep", "--user", "u1", "-n", "-3"), "--n"),
+    "no format": (("recommend", "model.ep", "--all", "-o", "out.xls"), ".csv, .parquet or .jsonl"),
+    "recommendations into a folder": (("recommend", "model.ep", "--all", "-o", "folder.csv"), "it is a folder"),
+    "empty file of users": (("recommend", "model.ep", "--users", "blank.txt"), "no users"),
+    "a model without a test file": (("evaluate", "model.ep"), "name the file of held-out events"),
+    "a test of other users": (("evaluate", "model.ep", "strangers.csv"), "no pair of a user and an item"),
+    "a test that was trained on": (("evaluate", "model.ep", "events.csv"), "train"),
+    "explanation of a model without": (("explain", "floor.ep", "u1", "film 3"), "no explanations"),
+    "update of a model that does not grow": (("update", "floor.ep", "test.csv", "-o", "new.ep"), "does not grow"),
+    "nothing to compare": (("similar", "model.ep"), "--item or --user"),
+    "config that is not there": (("fit", "--config", "no.toml"), "there is no file no.toml"),
+    "config that is no TOML": (("fit", "--config", "events.csv"), "is not TOML"),
+    "config of something else": (("fit", "--config", "other.toml"), "--save-config"),
+    "config of a newer version": (("fit", "--config", "newer.toml"), "install a newer one"),
+    "config of another command": (("fit", "--config", "evaluate.toml"), "everypair evaluate"),
+    "config with an unknown option": (("fit", "--config", "unknown.toml"), "no option colour"),
+    "bad space": (("tune", "events.csv", "-o", "new.ep", "--space", "reg=a:b"), "reg=0.01:1"),
+    "unknown metric": (("tune", "events.csv", "-o", "new.ep", "--metric", "accuracy"), "accuracy"),
+    "no time at all": (("tune", "events.csv", "-o", "new.ep", "--budget", "-1"), "budget"),
+}
+
+
+@pytest.fixture
+def spoilt(folder):
+    """Files that have something wrong with them."""
+    whole = (folder / "model.ep").read_bytes()
+    spoil(folder, "zero.ep", b"")
+    spoil(folder, "cut.ep", whole[:-100])
+    spoil(folder, "altered.ep", whole[:-1] + bytes([whole[-1] ^ 1]))
+    spoil(folder, "newer.ep", whole[:8] + bytes([9]) + whole[9:])
+    spoil(folder, "no_ids.csv", "kind,year\na,1\nb,2\n")
+    spoil(folder, "few.csv", "film,kind\nfilm 1,a\nfilm 2,b\n")
+    spoil(folder, "blank.txt", "\n\n")
+    spoil(folder, "strangers.csv", "user,film\nxan,film 1\n")
+    top = 'everypair = "0.1.0"\ncommand = "fit"\n'
+    spoil(folder, "other.toml", "a = 1\n")
+    spoil(folder, "newer.toml", f"format = 2\n{top}[options]\n")
+    spoil(folder, "evaluate.toml", f"format = 1\n{top.replace('fit', 'evaluate')}[options]\n")
+    spoil(folder, "unknown.toml", f"format = 1\n{top}[options]\ncolour = 1\n")
+    (folder / "folder.csv").mkdir()
+    return folder
+
+
+def check_refusal(result, sentence):
+    assert sentence in result.stderr
+    told = [line for line in result.stderr.splitlines() if line.startswith("everypair: ")]
+    assert len(told) == 1
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("mistake", OF_EVENTS)
+def test_mistakes_in_a_log(tmp_path, monkeypatch, run, mistake):
+    content, command, sentence = OF_EVENTS[mistake]
+    monkeypatch.chdir(tmp_path)
+    path = spoil(tmp_path, "log.csv", content)
+    check_refusal(run(*(one.format(path) for one in command), code=2), sentence)
+    assert os.listdir(tmp_path) == ["log.csv"]
+
+
+@pytest.mark.parametrize("mistake", OF_CALLS)
+def test_mistakes_in_a_call(spoilt, run, mistake):
+    command, sentence = OF_CALLS[mistake]
+    if "floor.ep" in command:
+        everypair.Popularity().fit("events.csv").save("floor.ep")
+    if "labels.ep" in command:
+        everypair.MultiLabelMF(rank=1, max_iter=1, random_state=0).fit([[0.0], [1.0]] * 4, [[1, 0], [0, 1]] * 4).save(
+            "labels.ep"
+        )
+    before = sorted(os.listdir(spoilt))
+    check_refusal(run(*command, code=2), sentence)
+    assert sorted(os.listdir(spoilt)) == before
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path, run):
+    path = spoil(tmp_path, "log.csv", b"\xef\xbb\xbf" + LOG.replace("\n", "\r\n").encode())
+    run("fit", path, "-o", tmp_path / "new.ep", "--rank", 2)
+    assert everypair.load(tmp_path / "new.ep").user_ids_.values.tolist() == ["ann", "bob"]
+
+
+def small_files():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+
+def test_a_full_disk(folder):
+    """The limit of a file's size stands for a full disk: the old file stays, and nothing is left beside it."""
+    (folder / "out.csv").write_text("old")
+    command = [sys.executable, "-m", "everypair", "recommend", "model.ep", "--all", "-o", "out.csv"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=small_files)
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.startswith("everypair: cannot write")
+    assert "the disk is full" in told.stderr
+    assert len(told.stderr.splitlines()) == 1
+    assert (folder / "out.csv").read_text() == "old"
+    assert not list(folder.glob(".out*"))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.parametrize("options", [["--all", "-o", "-"], ["--user", "u1"], ["--user", "u1", "--json"]])
+def test_a_full_disk_behind_standard_output(folder, options):
+    command = [sys.executable, "-m", "everypair", "recommend", "model.ep", *options]
+    with open("/dev/full", "w") as full:
+        told = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert told.returncode == 2
+    assert told.stderr.startswith("everypair: cannot write: the disk is full")
+    assert len(told.stderr.splitlines()) == 1
