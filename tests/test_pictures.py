@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
@@ -28,6 +29,14 @@ def path_of_modules(monkeypatch):
 @pytest.mark.parametrize("name", sorted(script().DRAWN))
 def test_drawn_anew_it_is_the_same(name):
     assert (PICTURES / f"{name}.svg").read_text() == script().DRAWN[name]()
+
+
+@pytest.mark.parametrize("name", sorted(script().FOUND))
+def test_what_a_tutorial_found_is_what_its_picture_says(name):
+    page, drawn = ROOT / "docs" / "tutorials" / f"{name}.md", (PICTURES / f"{name}.svg").read_text()
+    values = re.findall(r">(\d\.\d{3})<", drawn)
+    assert len(values) >= 3
+    assert set(values) <= set(re.findall(r"\d\.\d{3}", page.read_text()))  # its output is compared by test_docs
 
 
 @pytest.mark.parametrize("picture", sorted(PICTURES.glob("*.svg")), ids=lambda picture: picture.stem)

@@ -29,7 +29,7 @@ def convergence() -> str:
         "distance to the smallest objective, relative",
     )
     shown = {
-        "newton": ("one", "newton (default step)", False),
+        "newton": ("one", "newton, the default's step", False),
         "block": ("three", "block", False),
         "als": ("two", "als", False),
         "cd": ("three", "cd", True),
@@ -39,42 +39,41 @@ def convergence() -> str:
         points = [(seconds, value / best - 1) for seconds, value in traces[name] if value / best - 1 > 1e-5]
         chart.curve(points, stroke, 3 if name == "newton" else 1.8, dashed)
         end = points[-1]
-        shift = {"block": 0, "cd": 12, "newton": -10}.get(name, 4)
-        drawing.text(chart.x(end[0]) + 8, chart.y(end[1]) + shift, label, 12.5, stroke, bold=name == "newton")
+        if name == "newton":
+            drawing.text(chart.x(end[0]) - 14, chart.y(end[1]) - 4, label, 12.5, stroke, "end", True)
+        else:
+            drawing.text(
+                chart.x(end[0]) + 8, chart.y(end[1]) + {"block": 0, "cd": 10}.get(name, 4), label, 12.5, stroke
+            )
     return drawing.svg()
 
 
 def quality_and_cost() -> str:
     """Held-out quality against the CPU time of training, one split of ml1m."""
-    peers = stored("blend/results/peers_ml1m.json")["methods"]
-    ours = stored("blend/results/quality_one_split_ml1m.json")["seeds"]
-    points = [
-        ("Popularity", peers["popularity"]["cpu"], peers["popularity"]["test"]["ndcg@10"], "soft"),
-        ("cosine neighbours", peers["cosine (implicit)"]["cpu"], peers["cosine (implicit)"]["test"]["ndcg@10"], "two"),
-        ("BM25 neighbours", peers["BM25 (implicit)"]["cpu"], peers["BM25 (implicit)"]["test"]["ndcg@10"], "two"),
-        ("EASE, tuned", peers["EASE"]["cpu"], peers["EASE"]["test"]["ndcg@10"], "three"),
-        ("Blend's factors", fmean(s["cpu_factors"] for s in ours), fmean(s["factors"]["ndcg@10"] for s in ours), "one"),
-        ("Blend()", fmean(s["cpu_blend"] for s in ours), fmean(s["blend"]["ndcg@10"] for s in ours), "one"),
-    ]
-    drawing = Drawing(760, 360)
-    chart = Chart(drawing, Scale(0.006, 20, 60, 720, True), Scale(0.09, 0.29, 290, 40))
+    methods = stored("blend/results/peers_ml1m.json")["methods"]
+    points = {name: (method["cpu"], method["test"]["ndcg@10"]) for name, method in methods.items()}
+    if "Blend()" not in points:
+        seeds = stored("blend/results/quality_one_split_ml1m.json")["seeds"]
+        for name, part in (("Blend's factors", "factors"), ("Blend()", "blend")):
+            points[name] = fmean(s[f"cpu_{part}"] for s in seeds), fmean(s[part]["ndcg@10"] for s in seeds)
+    drawing = Drawing(760, 380)
+    chart = Chart(drawing, Scale(0.4, 30, 60, 700, True), Scale(0.20, 0.28, 310, 40))
     chart.axes(
-        {0.01: "0.01 s", 0.1: "0.1 s", 1: "1 s", 10: "10 s"},
-        {0.10: "0.10", 0.15: "0.15", 0.20: "0.20", 0.25: "0.25"},
+        {0.5: "0.5 s", 1: "1 s", 2: "2 s", 5: "5 s", 10: "10 s", 20: "20 s"},
+        {0.20: "0.20", 0.22: "0.22", 0.24: "0.24", 0.26: "0.26"},
         "CPU seconds of training",
         "nDCG@10 on held-out entries of ml1m",
     )
-    places = {
-        "cosine neighbours": (9, 12),
-        "BM25 neighbours": (-9, -6),
-        "EASE, tuned": (-9, -6),
-        "Blend's factors": (9, 14),
-    }
-    for name, seconds, value, fill in points:
+    above = {"Blend()", "Blend's factors", "Blend, weights found", "SLIM (irspack)", "BM25 (implicit)"}
+    ours = {"Blend()", "Blend's factors", "ItemItem", "Blend, weights found", "OneClassMF"}
+    for name, (seconds, value) in points.items():
+        if name == "popularity":
+            drawing.text(60, 362, f"Popularity has {value:.3f} and takes {seconds:.2f} s.", 12.5, "soft")
+            continue
         x, y = chart.x(seconds), chart.y(value)
-        right, down = places.get(name, (10, 4))
+        fill = "one" if name in ours else "two"
         drawing.dot(x, y, 5.5, fill)
-        drawing.text(x + right, y + down, name, 13, fill, "start" if right > 0 else "end", name == "Blend()")
+        drawing.text(x, y - 11 if name in above else y + 20, name, 12.5, fill, "middle", name == "Blend()")
     return drawing.svg()
 
 
