@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import re
 from pathlib import Path
@@ -11,11 +12,30 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+REFERENCE = re.compile(r"^::: (\S+)$", re.MULTILINE)
 MOST_README_LINES = 120
+PUBLIC_ROOMS = [
+    "everypair",
+    "everypair.data",
+    "everypair.evaluate",
+    "everypair.features",
+    "everypair.metrics",
+    "everypair.models",
+    "everypair.models.completion",
+    "everypair.models.multilabel",
+    "everypair.models.multilabel.rivals",
+    "everypair.models.recommend",
+    "everypair.problem",
+    "everypair.retrieve",
+    "everypair.store",
+    "everypair.testing",
+    "everypair.tuning",
+]
 
 
 class Block(NamedTuple):
@@ -82,5 +102,35 @@ def test_links_lead_somewhere(page):
 
 
 def test_site_lists_every_page():
-    listed = re.findall(r"^  - .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
-    assert sorted(listed) == sorted(page.name for page in PAGES if page.parent.name == "docs")
+    listed = re.findall(r"^ +- .+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
+
+
+def documented():
+    """The objects with an entry in the reference, as (page, path)."""
+    return [
+        (page.name, path) for page in (DOCS / "reference").glob("*.md") for path in REFERENCE.findall(page.read_text())
+    ]
+
+
+def named(path):
+    room, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(room), name)
+
+
+@pytest.mark.parametrize("room", PUBLIC_ROOMS)
+def test_reference_has_every_public_name(room):
+    there = [named(path) for _, path in documented()]
+    names = importlib.import_module(room).__all__
+    missing = [name for name in names if not name.startswith("__") and named(f"{room}.{name}") not in there]
+    assert not missing, f"add '::: {room}.{missing[0]}' to a page of docs/reference"
+
+
+def test_reference_names_nothing_twice():
+    paths = [path for _, path in documented()]
+    assert len({id(named(path)) for path in paths}) == len(paths)
+
+
+def test_everything_in_the_reference_is_explained():
+    for page, path in documented():
+        assert (named(path).__doc__ or "").strip(), f"{page}: {path} has no docstring"

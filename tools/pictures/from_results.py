@@ -1,0 +1,103 @@
+"""Pictures of measurements: every number comes from a stored result of an experiment."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from drawing import Chart, Drawing, Scale
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+def stored(name: str) -> Any:
+    return json.loads((EXPERIMENTS / name).read_text())
+
+
+def convergence() -> str:
+    """Relative distance to the smallest objective against CPU time, for every solver."""
+    traces = stored("negsel/results/figure1_ml1m.json")["traces"]["Full"]
+    best = min(value for trace in traces.values() for _, value in trace)
+    drawing = Drawing(760, 380)
+    chart = Chart(drawing, Scale(0.1, 13, 70, 590, True), Scale(1e-5, 1, 310, 40, True))
+    chart.axes(
+        {0.1: "0.1 s", 0.3: "0.3 s", 1: "1 s", 3: "3 s", 10: "10 s"},
+        {1: "1", 1e-1: "0.1", 1e-2: "0.01", 1e-3: "0.001", 1e-4: "10⁻⁴", 1e-5: "10⁻⁵"},
+        "CPU seconds, one thread",
+        "distance to the smallest objective, relative",
+    )
+    shown = {
+        "newton": ("one", "newton, the default's step", False),
+        "block": ("three", "block", False),
+        "als": ("two", "als", False),
+        "cd": ("three", "cd", True),
+        "sg-reform": ("soft", "stochastic gradient", True),
+    }
+    for name, (stroke, label, dashed) in shown.items():
+        points = [(seconds, value / best - 1) for seconds, value in traces[name] if value / best - 1 > 1e-5]
+        chart.curve(points, stroke, 3 if name == "newton" else 1.8, dashed)
+        end = points[-1]
+        if name == "newton":
+            drawing.text(chart.x(end[0]) - 14, chart.y(end[1]) - 4, label, 12.5, stroke, "end", True)
+        else:
+            drawing.text(
+                chart.x(end[0]) + 8, chart.y(end[1]) + {"block": 0, "cd": 10}.get(name, 4), label, 12.5, stroke
+            )
+    return drawing.svg()
+
+
+def quality_and_cost() -> str:
+    """Held-out quality against the CPU time of training, one split of ml1m."""
+    methods = stored("blend/results/peers_ml1m.json")["methods"]
+    points = {name: (method["cpu"], method["test"]["ndcg@10"]) for name, method in methods.items()}
+    if "Blend()" not in points:
+        seeds = stored("blend/results/quality_one_split_ml1m.json")["seeds"]
+        for name, part in (("Blend's factors", "factors"), ("Blend()", "blend")):
+            points[name] = fmean(s[f"cpu_{part}"] for s in seeds), fmean(s[part]["ndcg@10"] for s in seeds)
+    drawing = Drawing(760, 380)
+    chart = Chart(drawing, Scale(0.4, 30, 60, 700, True), Scale(0.20, 0.28, 310, 40))
+    chart.axes(
+        {0.5: "0.5 s", 1: "1 s", 2: "2 s", 5: "5 s", 10: "10 s", 20: "20 s"},
+        {0.20: "0.20", 0.22: "0.22", 0.24: "0.24", 0.26: "0.26"},
+        "CPU seconds of training",
+        "nDCG@10 on held-out entries of ml1m",
+    )
+    above = {"Blend()", "Blend's factors", "Blend, weights found", "SLIM (irspack)", "BM25 (implicit)"}
+    ours = {"Blend()", "Blend's factors", "ItemItem", "Blend, weights found", "OneClassMF"}
+    for name, (seconds, value) in points.items():
+        if name == "popularity":
+            drawing.text(60, 362, f"Popularity has {value:.3f} and takes {seconds:.2f} s.", 12.5, "soft")
+            continue
+        x, y = chart.x(seconds), chart.y(value)
+        fill = "one" if name in ours else "two"
+        drawing.dot(x, y, 5.5, fill)
+        drawing.text(x, y - 11 if name in above else y + 20, name, 12.5, fill, "middle", name == "Blend()")
+    return drawing.svg()
+
+
+def blend_gain() -> str:
+    """nDCG@20 of the parts and of the blend, all defaults, six data sets."""
+    names = ["yelp2018", "citeulike_t", "lastfm_hetrec", "ml1m", "ml100k", "debian"]
+    kinds = {"factors": "three", "items": "two", "blend": "one"}
+    drawing = Drawing(760, 270)
+    drawing.text(130, 20, "nDCG@20 relative to the blend's factors alone, all defaults, means of three seeds", 12.5)
+    across = Scale(0.92, 1.10, 130, 690)
+    for value in (0.95, 1.0, 1.05, 1.1):
+        drawing.line([(across(value), 34), (across(value), 224)])
+        drawing.text(across(value), 242, f"{value:.2f}", 12, "soft", "middle")
+    for place, name in enumerate(names):
+        seeds = stored(f"blend/results/quality_{name}.json")["seeds"]
+        y = 52 + 31 * place
+        drawing.text(120, y + 4, name, 13, "ink", "end")
+        whole = fmean(s["factors"]["ndcg@20"] for s in seeds)
+        values = {kind: fmean(s[kind]["ndcg@20"] for s in seeds) / whole for kind in kinds}
+        drawing.line([(across(min(values.values())), y), (across(max(values.values())), y)], "line", 3)
+        for kind, fill in kinds.items():
+            drawing.dot(across(values[kind]), y, 6.5 if kind == "blend" else 5, fill)
+    for place, (kind, fill) in enumerate(kinds.items()):
+        drawing.dot(230 + 150 * place, 260, 5, fill)
+        label = {"factors": "factors", "items": "item–item", "blend": "Blend()"}[kind]
+        drawing.text(241 + 150 * place, 264, label, 12.5, fill, bold=kind == "blend")
+    return drawing.svg()
