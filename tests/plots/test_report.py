@@ -22,7 +22,7 @@ from everypair import (
     report,
     tune,
 )
-from everypair.data import read_events, split_entries
+from everypair.data import read_events, split_entries, split_per_row
 from everypair.evaluate import list_metrics, ranking_metrics
 from everypair.plots.measure import exposure, grouped, hits, measure_model
 
@@ -283,3 +283,20 @@ def test_importing_the_library_does_not_import_matplotlib():
         "False",
     ]
     assert everypair.report is report
+
+
+def test_events_and_models_with_ids(tmp_path):
+    rows, columns = np.nonzero(np.kron(np.eye(3), np.ones((10, 6))) * (np.random.default_rng(0).random((30, 18)) < 0.6))
+    table = {"user": [f"Zoë {i}" for i in rows], "item": [f"film {j}" for j in columns]}
+    train, test = split_per_row(read_events(table, verbose=False), test_count=1)
+    model = OneClassMF(rank=3, random_state=0).fit(train)
+    text = report(model, train, test, tmp_path / "named.html").read_text(encoding="utf-8")
+    plain = OneClassMF(rank=3, random_state=0).fit(train.matrix)
+    same = report(plain, train.matrix, test.matrix, tmp_path / "plain.html").read_text(encoding="utf-8")
+    assert "Zoë" in text
+    assert "film 1" in text
+    assert re.findall(r"nDCG@10, 95 % between [\d.]+ and [\d.]+", text) == re.findall(
+        r"nDCG@10, 95 % between [\d.]+ and [\d.]+", same
+    )
+    assert model.score(test) == pytest.approx(plain.score(test.matrix))
+    assert list_metrics(model, train, test) == list_metrics(plain, train.matrix, test.matrix)

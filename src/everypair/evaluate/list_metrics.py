@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from everypair.evaluate.by_id import without_ids
 from everypair.metrics.lists import KS, beyond_accuracy
 from everypair.metrics.means import Metrics
 from everypair.metrics.patterns import Matrix, positive_pattern
@@ -28,6 +29,7 @@ def list_metrics(
     (0.222, 0.75)
     """
     lengths = check_lengths(ks)
+    model, train, test, _ = without_ids(model, train, test)
     users = None
     if test is not None:
         users = np.flatnonzero(np.diff(positive_pattern(test, "test").indptr))

@@ -12,14 +12,17 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from everypair import check
-from everypair.data.events import Events
+from everypair.data.matching import Known, as_events
 from everypair.data.pairs import Pairs
 from everypair.data.splits import split_entries
+from everypair.evaluate.by_id import without_ids
 from everypair.metrics.patterns import positive_pattern, stored_pattern
 from everypair.models.recommend.popularity import Popularity
+from everypair.models.recommend.recommender import known_ids
 from everypair.plots import charts, page
 from everypair.plots.canvas import import_matplotlib, new_figure, to_svg
 from everypair.plots.measure import LENGTH, Measured, measure_model
+from everypair.store.write import replacing
 from everypair.tuning.result import Tuning
 
 Array = NDArray[Any]
@@ -55,10 +58,10 @@ def report(
     Parameters
     ----------
     model : a fitted recommender, or an unfitted one, which is cloned and fitted on ``train``.
-    train : users × items it was fitted on, or what :func:`everypair.data.read_events` returns, ids and times included.
-    test : held-out positives of the same shape; without it a tenth of the entries is held out of ``train`` and a clone
-        of the model is fitted on the rest. Parameters that were tuned on all entries have seen these as well: hold
-        ``test`` out before ``tune`` to judge them.
+    train : what it was fitted on: events, ids and times included, or a matrix (users × items).
+    test : held-out positives, events or a matrix of the same shape; without it a tenth of the entries is held out of
+        ``train`` and a clone of the model is fitted on the rest. Parameters that were tuned on all entries have seen
+        these as well: hold ``test`` out before ``tune`` to judge them.
     path : the file to write.
     tuning : what :func:`everypair.tune` returned, to show how much the parameters matter.
     times, user_ids, item_ids : times of the stored pairs, names of users and items, where ``train`` has none.
@@ -84,11 +87,14 @@ def report(
     check.integer("samples", samples, 0)
     if tuning is not None and not isinstance(tuning, Tuning):
         raise TypeError(f"tuning must be what everypair.tune returned, got {type(tuning).__name__}.")
-    if isinstance(train, Events):
-        user_ids = train.user_ids if user_ids is None else user_ids
-        item_ids = train.item_ids if item_ids is None else item_ids
-        times = train.times if times is None else times
-        train = train.matrix
+    events, known = as_events(train, "train"), known_ids(model)
+    if events is not None:
+        times = events.times if times is None else times
+        known = known or Known(events.user_ids, events.item_ids)
+    if known is not None:
+        user_ids = known.users if user_ids is None else user_ids
+        item_ids = known.items if item_ids is None else item_ids
+    model, train, test, _ = without_ids(model, train, test)
     matrix = Pairs.from_matrix(train, name="train").to_csr()
     learnt = matrix
     if test is None:
@@ -113,7 +119,8 @@ def report(
         f"{type(model).__name__} on {matrix.shape[0]:,} users and {matrix.shape[1]:,} items" if title is None else title
     )
     target = Path(path)
-    target.write_text(page.page(title, f"<code>{page.text(_described(model))}</code>", "".join(body)), encoding="utf-8")
+    with replacing(target) as file:
+        file.write(page.page(title, f"<code>{page.text(_described(model))}</code>", "".join(body)).encode("utf-8"))
     return target
 
 
