@@ -6,7 +6,7 @@ Every library minimises one objective, and one Objective judges everybody's fact
 clocks stand still. The best objective is found by many iterations of ours, its first round. A run ends within
 LEVELS[-1] of it or after ``--limit`` CPU seconds, and is not repeated if it did not arrive. Seconds count from the call
 of fit: set-up included, compilation not. A library that is not installed is left out. Results go to
-results/sweep.json, after every run; tables.py puts them into the pages.
+results/sweep.json, after every run; ``--report`` puts them into README.md and docs/performance.md, and runs nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from generate import generate
 from libraries import ALPHA, REG, RUNS, THREADS, Run
 from machine import machine
 from peers import implicit_objective
-from tables import LEVELS, lines
+from tables import LEVELS, lines, write_pages
 from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
@@ -94,11 +94,15 @@ def main() -> None:
     parser.add_argument("--reference", type=int, default=60, help="iterations that look for the best objective")
     parser.add_argument("--sweeps", type=int, default=8, help="of a run that is timed alone, on another objective")
     parser.add_argument("--runs", nargs="+", choices=list(RUNS), default=list(RUNS))
+    parser.add_argument("--report", action="store_true", help="only write the tables of the pages")
     options = parse(parser, RESULTS, users=80, items=60, pairs=800, rank=4, rounds=1, limit=0.5, reference=40,
                     longer=[0.5, 0.5])  # fmt: skip
+    if options.report:
+        write_pages(options.results)
+        return
     matrix = generate(options.users, options.items, options.pairs)
     judge = implicit_objective(matrix, ALPHA, REG, n_threads=THREADS)
-    runs = wanted(options.runs)
+    runs = wanted(list(dict.fromkeys([OURS, *options.runs])))
     rounds: dict[str, list[Any]] = {name: [] for name in runs}
     record: dict[str, Any] = {
         "machine": machine(), "users": matrix.shape[0], "items": matrix.shape[1], "pairs": int(matrix.nnz),

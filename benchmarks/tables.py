@@ -1,6 +1,4 @@
-"""Tables of README.md and docs/performance.md from results/*.json, between two markers of each page.
-
-    python benchmarks/tables.py
+"""The tables of README.md and docs/performance.md, made from results/sweep.json, between two markers of each page.
 
 A row holds medians over the rounds: CPU seconds of a sweep, and CPU and wall seconds from the call of fit to within
 LEVELS of the best objective anyone reached. Where a run did not arrive, it says how long it tried.
@@ -15,10 +13,10 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
-RESULTS = Path(__file__).parent / "results"
-PAGES = (ROOT / "README.md", ROOT / "docs" / "performance.md")
 LEVELS = (0.003, 0.001)
-BEGIN, END = "<!-- benchmarks/tables.py -->\n", "<!-- end -->\n"
+SHORT = ("everypair, squared", "irspack, CG", "implicit, CG", "cmfrec, CG", "everypair, logistic")
+PAGES = {ROOT / "README.md": SHORT, ROOT / "docs" / "performance.md": None}  # page → rows, None for all
+BEGIN, END = "<!-- made by benchmarks/sweep.py --report -->\n\n", "\n<!-- end -->\n"
 NAMES = {"everypair": "EveryPair"}
 
 
@@ -56,34 +54,38 @@ def cell(rounds: list[dict[str, list[Any]]], goal: float) -> str:
     return f"not in {rounds[0]['cpu'][-1]:.0f}"
 
 
-def lines(record: dict[str, Any]) -> list[str]:
-    """The table of sweep.json, ordered as it was run."""
-    levels = " | ".join(f"to {level:.1%}" for level in LEVELS)
+def lines(record: dict[str, Any], names: tuple[str, ...] | None = None) -> list[str]:
+    """The table of sweep.json: rows that were run, in the order of ``names`` or of the run."""
+    levels = " | ".join(f"to {100 * level:g} %" for level in LEVELS)
     table = [f"| | one sweep | {levels} | sweeps |", "|---|---|" + "---|" * (len(LEVELS) + 1)]
-    for name, rounds in record["runs"].items():
+    goals = [record["best"] * (1 + level) for level in LEVELS]
+    for name in names or tuple(record["runs"]):
+        rounds = record["runs"].get(name)
+        if not rounds:
+            continue
         library, _, solver = name.partition(", ")
-        label = f"{NAMES.get(library, library)} {record['machine']['versions'].get(library, '')}".strip()
-        cells = [cell(rounds, record["best"] * (1 + level)) for level in LEVELS]
-        counts = [seconds_to(rounds, record["best"] * (1 + level)) for level in LEVELS]
-        sweeps = " / ".join(f"{count['iteration']:.0f}" if count else "–" for count in counts)
-        sweeps = "" if rounds[0]["objective"][-1] is None else sweeps
-        table.append(f"| {label}, {solver} | {sweep_seconds(rounds):.2f} | {' | '.join(cells)} | {sweeps} |")
+        version = record["machine"]["versions"].get(library, "")
+        label = f"{NAMES.get(library, library)} {version}, {solver}".replace(" ,", ",")
+        judged = rounds[0]["objective"][-1] is not None
+        reached = [seconds_to(rounds, goal) for goal in goals]
+        sweeps = " / ".join(f"{found['iteration']:.0f}" if found else "–" for found in reached) if judged else ""
+        cells = " | ".join(cell(rounds, goal) for goal in goals)
+        table.append(f"| {label} | {sweep_seconds(rounds):.2f} | {cells} | {sweeps} |")
     return table
 
 
-def written(page: str, record: dict[str, Any]) -> str:
+def written(page: str, record: dict[str, Any], names: tuple[str, ...] | None) -> str:
     """The page with its table made anew."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return before + BEGIN + "\n".join(lines(record)) + "\n" + END + after
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"The page needs the lines {BEGIN.strip()!r} and {END.strip()!r} around its table.")
+    return before + BEGIN + "\n".join(lines(record, names)) + "\n" + END + after
 
 
-def main() -> None:
-    record = json.loads((RESULTS / "sweep.json").read_text())
-    for page in PAGES:
-        page.write_text(written(page.read_text(), record))
+def write_pages(folder: Path) -> None:
+    """Put the table of a folder's sweep.json into the pages."""
+    record = json.loads((folder / "sweep.json").read_text())
+    for page, names in PAGES.items():
+        page.write_text(written(page.read_text(), record, names))
         print(f"{page.name} holds the table of sweep.json.")
-
-
-if __name__ == "__main__":
-    main()

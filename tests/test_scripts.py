@@ -273,6 +273,45 @@ def test_smoke_results_go_to_a_temporary_folder(execute, tmp_path, monkeypatch, 
     assert (folder / "figures23_20.md").exists()
 
 
+def test_benchmark_tables_are_those_of_their_json(execute):
+    tables = execute("benchmarks/tables.py", name="tools")
+    record = json.loads((BENCHMARKS / "results/sweep.json").read_text())
+    assert len(tables["PAGES"]) == 2
+    for page, names in tables["PAGES"].items():
+        text = page.read_text()
+        assert tables["written"](text, record, names) == text
+        assert "| EveryPair" in text
+        assert f"{record['users']:,} × {record['items']:,}" in text
+        assert f"{record['pairs'] / 1e6:.2f} M generated" in text
+        assert f"rank {record['rank']}, {record['threads']} threads" in text
+
+
+def test_benchmark_tables_tell_who_arrived(execute):
+    tables = execute("benchmarks/tables.py", name="tools")
+    quick = {
+        "iteration": [1, 2, 3],
+        "cpu": [2.0, 3.0, 4.5],
+        "wall": [1.0, 1.5, 2.0],
+        "objective": [120.0, 100.2, 100.0],
+    }
+    late = {"iteration": [4, 8], "cpu": [40.0, 80.0], "wall": [20.0, 40.0], "objective": [130.0, 100.2]}
+    other = {"iteration": [1, 2], "cpu": [1.0, 1.5], "wall": [1.0, 1.5], "objective": [None, None]}
+    runs = {
+        "everypair, squared": [quick, quick],
+        "cmfrec, CG": [late],
+        "everypair, logistic": [other],
+        "irspack, CG": [],
+    }
+    record = {"machine": {"versions": {"everypair": "1", "cmfrec": "3"}}, "best": 100.0, "runs": runs}
+    assert tables["lines"](record)[2:] == [
+        "| EveryPair 1, squared | 1.25 | 3.0 / 1.5 | 4.5 / 2.0 | 2 / 3 |",
+        "| cmfrec 3, CG | 10.00 | 80.0 / 40.0 | not in 80 | 8 / – |",
+        "| EveryPair 1, logistic | 0.50 |  |  |  |",
+    ]
+    with pytest.raises(SystemExit, match="The page needs the lines"):
+        tables["written"]("no markers", record, None)
+
+
 @pytest.mark.parametrize("script", ["benchmarks/sweep.py", "benchmarks/top_k.py"])
 def test_missing_peers_are_left_out(script, execute, monkeypatch, capsys):
     find = importlib.util.find_spec

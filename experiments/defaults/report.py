@@ -28,6 +28,9 @@ Two warnings. "Best" is the best on the *test* data over the number of grid poin
 rules behind the defaults were made by looking at these same figures, so "default" is not the quality on data nobody
 has seen either; how much it flatters is not known, because no data set was kept apart.
 
+All of this was fitted with 16 plain sweeps, the default of that time. What changed when the default became momentum to
+convergence: `convergence.py`, [performance](../../docs/performance.md).
+
 {edges.LEGEND}
 Multiples and ridges are compared within one exponent ν; ν = 0 and ν = 1 are the ends of its range, not of a grid.
 """

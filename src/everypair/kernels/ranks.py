@@ -34,7 +34,7 @@ def _count_row(row: NDArray[Any], best_first: NDArray[np.int32], levels: NDArray
         for j in range(len(row)):
             greater = np.int32(greater + np.int32(row[j] > level))
             not_less = np.int32(not_less + np.int32(row[j] >= level))
-        ties: Any = np.int64(not_less) - np.int64(greater) - 1
+        ties = int(not_less) - int(greater) - 1
         ties_before = 0
         if ties > 0:
             for j in range(best_first[t]):
@@ -160,7 +160,7 @@ def rank_rows(
                 entered[t] += 1
                 balance += share
         for at in range(seen_indptr[i], seen_indptr[i + 1]):
-            item: Any = np.int64(seen_indices[at])  # as above: one compiled search serves both
+            item = np.int64(seen_indices[at])  # as wide as j above: one compiled search serves both
             t, share = _place(row[item], item, best_first, levels, group_stop)
             entered[t] -= 1
             balance -= share
