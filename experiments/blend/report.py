@@ -121,7 +121,7 @@ def ranks(results: list[dict[str, Any]]) -> list[str]:
     lines = [
         "\n## The rank of `OneClassMF`, by validation\n",
         "nDCG@10 on a held-out tenth of the training entries, everything else default; in brackets CPU seconds of",
-        'training. The last two columns: what rank 64 and `rank="auto"` gain on the best of the row.\n',
+        'training. The last two columns: rank 64 and `rank="auto"` against the best of the row.\n',
         f"| data | users + items | {' | '.join(map(str, tried))} | auto | 64 | auto |",
         "|---" * (len(tried) + 5) + "|",
     ]

@@ -37,7 +37,7 @@ class OneClassMF(GrowingModel):
     Parameters
     ----------
     rank : number of factors k; ``"auto"`` is the power of 2 at or below √(users + items), counting those that have
-        events, from 16 to 256: as good as 64 or better on large data, where it takes longer.
+        events, from 16 to 256: better than 64 on large sparse data, where it takes longer.
     loss : on stored pairs: ``"logistic"``, ``"squared"``, ``"squared_hinge"`` or a
         :class:`~everypair.problem.losses.Loss`.
     negative_weight : mean weight p_i q_j of a pair that is not stored; ``"auto"`` is a multiple of the density.
