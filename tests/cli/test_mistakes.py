@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import resource
 import subprocess
 import sys
 
@@ -10,6 +9,7 @@ import pytest
 
 import everypair
 
+resource = pytest.importorskip("resource")  # which Windows does not have
 FIT = ("fit", "{}", "--output", "new.ep", "--rank", "3")
 LOG = "user,film,rating\nann,blue,5\nbob,rain,4\nbob,blue,3\n"
 
@@ -112,6 +112,11 @@ OF_CALLS = {
     "a test that was trained on": (("evaluate", "model.ep", "events.csv"), "train"),
     "explanation of a model without": (("explain", "floor.ep", "u1", "film 3"), "no explanations"),
     "update of a model that does not grow": (("update", "floor.ep", "test.csv", "-o", "new.ep"), "does not grow"),
+    "a parameter twice": (("fit", "events.csv", "-o", "new.ep", "--rank", "3", "--set", "rank=4"), "set twice"),
+    "options of a fit for a fitted model": (("evaluate", "model.ep", "test.csv", "--rank", "3"), "fitted already"),
+    "a split beside a test file": (("evaluate", "events.csv", "test.csv", "--split", "last"), "leave out --split"),
+    "options of a log for a model": (("inspect", "model.ep", "--threshold", "4"), "is a model"),
+    "a format without a file": (("recommend", "model.ep", "--user", "u1", "--format", "csv"), "--output"),
     "nothing to compare": (("similar", "model.ep"), "--item or --user"),
     "config that is not there": (("fit", "--config", "no.toml"), "there is no file no.toml"),
     "config that is no TOML": (("fit", "--config", "events.csv"), "is not TOML"),

@@ -45,9 +45,12 @@ class ModelChoice:
             raise ValueError(f"there is no model {self.model!r}: choose one of {', '.join(RECOMMENDERS)}.")
         cls = model_class(self.model)
         known = list(inspect.signature(cls).parameters)
-        given = dict(parsed(one) for one in self.parameters or ())
+        named = [parsed(one) for one in self.parameters or ()]
         if self.rank is not None:
-            given.setdefault("rank", self.rank)
+            named.append(("rank", self.rank))
+        given = dict(named)
+        if len(given) < len(named):
+            raise ValueError("a parameter is set twice: say each of them once.")
         for name in given:
             if name not in known:
                 near = difflib.get_close_matches(name, known, n=1)

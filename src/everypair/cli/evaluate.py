@@ -38,10 +38,14 @@ def evaluate(
     everypair evaluate events.csv --split last --set rank=32
     """
     from everypair.cli.model_files import is_model_file
-    from everypair.cli.training import as_values, fitted, measured, show_metrics, split
+    from everypair.cli.training import HeldOut, as_values, fitted, measured, show_metrics, split
 
     ks = k or [10]
+    if test is not None and (how, share, count) != ("entries", 0.1, 1):
+        raise ValueError(f"{test} is what is held out: leave out --split, --share and --count.")
     if is_model_file(source):
+        if (choice, tables) != (ModelChoice(), FeatureTables()):
+            raise ValueError(f"{source} is fitted already: leave out the options of models and features.")
         model, parts = _loaded(source, test, reading, run.quiet)
     else:
         model = choice.build()
@@ -49,8 +53,6 @@ def evaluate(
         if test is None:
             parts = split(events, how, share, count, choice.seed)
         else:
-            from everypair.cli.training import HeldOut
-
             parts = HeldOut(events, reading.read(test, run.quiet))
         model = fitted(model, parts.train, tables.read(parts.train, run.quiet), run.quiet)
     found = measured(model, parts, ks)

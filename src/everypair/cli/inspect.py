@@ -28,7 +28,12 @@ def inspect(
     """
     from everypair.cli.model_files import is_model_file
 
-    found = _model(path) if is_model_file(path) else _events(reading.read(path, run.quiet), path)
+    if not is_model_file(path):
+        found = _events(reading.read(path, run.quiet), path)
+    elif reading != Reading():
+        raise ValueError(f"{path} is a model: leave out the options of files of events.")
+    else:
+        found = _model(path)
     if run.json_output:
         show(found)
     else:

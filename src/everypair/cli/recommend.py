@@ -62,6 +62,8 @@ def recommend(
     chosen = [user, users, every or None, likes, new_users]
     if sum(one is not None for one in chosen) != 1:
         raise ValueError("say whom to recommend to: one of --user, --users, --all, --likes and --new-users.")
+    if output is None and kind is not None:
+        raise ValueError(f"--format {kind} belongs to a file: say --output FILE, or --output - for the screen.")
     if output is not None:
         form = format_of(output, kind)
         if str(output) != STDOUT:

@@ -63,7 +63,7 @@ def tune(
         space=None if space is None else dict(map(_dimension, space)), search=search, storage=storage,
         random_state=choice.seed, verbose=not run.quiet, **tables.read(data, run.quiet),
     )  # fmt: skip
-    named(result.model, data).save(output)
+    result.model.save(output)
     if trials_csv is not None:
         with replacing(trials_csv) as file:
             file.write(_as_csv(result.table).encode())
@@ -82,14 +82,6 @@ def tune(
         print(f"{choice.model} written to {output}.")
     if result.interrupted:
         raise typer.Exit(130)
-
-
-def named(model: Any, events: Any) -> Any:
-    """Give a model that was fitted on the matrix of events their ids."""
-    from dataclasses import replace
-
-    model.state_ = replace(model.state_, user_ids=events.user_ids, item_ids=events.item_ids)
-    return model
 
 
 def _dimension(text: str) -> tuple[str, Any]:
