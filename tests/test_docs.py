@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import math
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +19,9 @@ FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 REFERENCE = re.compile(r"^::: (\S+)$", re.MULTILINE)
+DECIMAL = re.compile(r"[-+]?\d+\.\d+(?:e[-+]?\d+)?")
 MOST_README_LINES = 120
+LONGEST_CODE_LINE = 88
 PUBLIC_ROOMS = [
     "everypair",
     "everypair.data",
@@ -56,6 +59,18 @@ def python_blocks(text: str) -> list[Block]:
     return blocks
 
 
+def agree(printed: str, stated: str) -> bool:
+    """Whether both say the same, apart from line breaks and from what other machines round otherwise."""
+    words, expected = printed.split(), stated.split()
+    return len(words) == len(expected) and all(map(_agrees, words, expected))
+
+
+def _agrees(word: str, expected: str) -> bool:
+    apart, wanted = DECIMAL.split(word), DECIMAL.split(expected)
+    numbers = zip(DECIMAL.findall(word), DECIMAL.findall(expected))
+    return apart == wanted and all(math.isclose(float(a), float(b), rel_tol=0.02, abs_tol=0.004) for a, b in numbers)
+
+
 def anchors(text: str) -> set[str]:
     """The anchors of a page's headings, as the site makes them."""
     titles = HEADING.findall(FENCED.sub("", text))
@@ -74,13 +89,36 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
         with contextlib.redirect_stdout(printed):
             exec(code, namespace)
         if block.output is not None:
-            assert printed.getvalue().split() == block.output.split(), f"{page.name}, line {block.line}"
+            assert agree(printed.getvalue(), block.output), f"{page.name}, line {block.line}:\n{printed.getvalue()}"
 
 
 def test_blocks_are_found():
     blocks = python_blocks("a\n```python\nx = 1\n```\n\n```text\n1\n```\n\n```python\ny = 2\n```\nb\n```text\nz\n```\n")
     assert blocks == [Block(2, "x = 1\n", "1\n"), Block(10, "y = 2\n", None)]
     assert python_blocks((ROOT / "README.md").read_text())
+
+
+def test_outputs_agree_up_to_rounding():
+    assert agree("nDCG 0.412 of\n 12 ['a'", "nDCG  0.413 of 12 ['a'")
+    assert not agree("nDCG 0.412 of 12", "nDCG 0.442 of 12")
+    assert not agree("nDCG 0.412 of 12", "nDCG 0.412 of 13")
+    assert not agree("nDCG 0.412 of 12", "nDCG 0.412 of")
+    assert not agree("(0.412, 'a')", "(0.412, 'b')")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_code_fits_its_column(page):
+    text = page.read_text()
+    for fence in FENCED.finditer(text):
+        if fence[1] != "math":  # formulas are typeset
+            longest = max(fence[2].split("\n"), key=len)
+            assert len(longest) <= LONGEST_CODE_LINE, f"{page.name}: {longest}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_is_printed_stands_below(page):
+    for block in python_blocks(page.read_text()):
+        assert block.output is not None or "print(" not in block.code, f"{page.name}, line {block.line}"
 
 
 def test_readme_is_short_and_names_both_commands():
