@@ -44,7 +44,7 @@ def test_mean_of_many_draws_is_the_gradient(name, value):
     estimate = ESTIMATES[name](objective)
     truth = objective.gradient(objective.at(theta))
     found = np.empty((DRAWS, 5))
-    memory = estimate.memory()
+    memory = estimate.fresh()
     for number in range(DRAWS):
         gradient, memory = estimate(theta, memory, random)
         found[number] = [inner(gradient, direction) for direction in directions]
@@ -59,7 +59,7 @@ def test_running_averages_begin_at_zero_and_forget():
     naive = Naive()
     estimate = RunningGrams(naive.objective, 0.5, alpha=0.25)
     random = np.random.default_rng(0)
-    _, memory = estimate(naive.theta, estimate.memory(), random)
+    _, memory = estimate(naive.theta, estimate.fresh(), random)
     again = np.random.default_rng(0)
     estimate.sampler(naive.theta, again)
     now = estimate.sampler(naive.theta, again).grams()

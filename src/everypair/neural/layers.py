@@ -1,4 +1,4 @@
-"""A multilayer perceptron above its first product Z: u = A_L σ(… σ(A_2 σ(z + b_1) + b_2) …) + b_L, the last layer linear.
+"""A perceptron above its first product Z: u = A_L σ(… σ(A_2 σ(z + b_1) + b_2) …) + b_L, the last layer linear.
 
 With no hidden layer u = z + b. With a temperature τ scores are cosines: u is divided by √τ ‖u‖ on either side.
 Forward, Jacobian·vector (forward mode) and its transpose (reverse mode), for a block of rows, compiled by jax.
@@ -7,6 +7,7 @@ Forward, Jacobian·vector (forward mode) and its transpose (reverse mode), for a
 from __future__ import annotations
 
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import jax
@@ -39,7 +40,7 @@ class Layers(NamedTuple):
         """Glorot's normal start of the matrices, zero biases."""
         outs = [*self.widths, self.rank]
         matrices = []
-        for width, out in zip(outs, outs[1:]):
+        for width, out in pairwise(outs):
             deviation = np.sqrt(2 / (width + out))
             matrices.append((deviation * random.standard_normal((width, out))).astype(dtype))
         biases = [np.zeros(out, dtype) for out in outs] if self.biases else []

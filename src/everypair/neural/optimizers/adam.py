@@ -15,31 +15,32 @@ import jax.numpy as jnp
 import numpy as np
 
 from everypair.neural.objective import Point, TowerObjective
-from everypair.neural.optimizers.state import TowerState, moved
+from everypair.neural.optimizers.state import Evaluated, TowerState
 from everypair.neural.towers import Perceptron
 from everypair.neural.trees import Both, plain, precision, zeros_like
 
-RATE = 3e-3
+RATE = 6e-3
 MEAN, SQUARE, SMALL = 0.9, 0.99, 1e-8  # β₁, β₂, ε: gradients are exact, a short memory of squares is enough
 RISE = 10
 STEPS = 5  # of one sweep
 
 
-class Adam:
+class Adam(Evaluated):
     """Adam with ``rate`` δ; ``dropout`` is the share of ids left out in a step."""
 
     descends = False
 
     def __init__(self, objective: TowerObjective, rate: float = RATE, dropout: float = 0.0, seed: int = 0) -> None:
-        self.objective, self.rate, self.dropout, self.seed = objective, rate, dropout, seed
+        super().__init__(objective)
+        self.rate, self.dropout, self.seed = rate, dropout, seed
 
-    def memory(self, theta: Both) -> dict[str, Any]:
+    def fresh(self, theta: Both) -> dict[str, Any]:
         """Averages of gradients and of their squares."""
         return {"means": zeros_like(theta), "squares": zeros_like(theta)}
 
     def step(self, state: TowerState) -> TowerState:
         """Five steps."""
-        point, theta, memory = state.at(self.objective), state.theta, state.memory
+        point, theta, memory = self.at(state), state.theta, state.memory
         for number in range(state.steps, state.steps + STEPS):
             gradient = self._gradient(point, number)
             rate = self.rate * min(1.0, (number + 1) / RISE)
@@ -48,7 +49,7 @@ class Adam:
             theta, means, squares = plain(found)
             memory = {"means": means, "squares": squares}
             point = self.objective.at(theta)
-        return moved(point, memory, state.steps + STEPS)
+        return self.moved(point, memory, state.steps + STEPS)
 
     def _gradient(self, point: Point, number: int) -> Both:
         if not self.dropout:

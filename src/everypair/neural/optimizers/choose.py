@@ -41,7 +41,7 @@ class Optimizer(Protocol):
 
     descends: bool
 
-    def memory(self, theta: Both) -> dict[str, Any]:
+    def fresh(self, theta: Both) -> dict[str, Any]:
         """What it remembers before its first step."""
         ...
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.gd import adagrad
-from everypair.neural.optimizers.state import TowerState, moved
+from everypair.neural.optimizers.state import Evaluated, TowerState
 from everypair.neural.trees import Both, plus, zeros_like
 
 Array = NDArray[Any]
@@ -26,7 +26,7 @@ PLAIN_RATE, DIAGONAL_RATE = 2.0**-25, 0.01
 class Estimate(Protocol):
     """An estimate of ∇L from a random part of the pairs."""
 
-    def memory(self) -> dict[str, Any]:
+    def fresh(self) -> dict[str, Any]:
         """What it remembers before its first step."""
         ...
 
@@ -35,7 +35,7 @@ class Estimate(Protocol):
         ...
 
 
-class Stochastic:
+class Stochastic(Evaluated):
     """Steps along random estimates of the gradient."""
 
     descends = False
@@ -49,13 +49,14 @@ class Stochastic:
         seed: int = 0,
         ratio: float = RATIO,
     ) -> None:
-        self.objective, self.estimate, self.diagonal, self.seed = objective, estimate, diagonal, seed
+        super().__init__(objective)
+        self.estimate, self.diagonal, self.seed = estimate, diagonal, seed
         self.rate = rate or (DIAGONAL_RATE if diagonal else PLAIN_RATE)
         self.sweep = max(1, round(1 / ratio))
 
-    def memory(self, theta: Both) -> dict[str, Any]:
+    def fresh(self, theta: Both) -> dict[str, Any]:
         """AdaGrad's sums and what the estimate remembers."""
-        return {"squares": zeros_like(theta) if self.diagonal else (), "estimate": self.estimate.memory()}
+        return {"squares": zeros_like(theta) if self.diagonal else (), "estimate": self.estimate.fresh()}
 
     def step(self, state: TowerState) -> TowerState:
         """1/ρ steps."""
@@ -68,7 +69,7 @@ class Stochastic:
             else:
                 theta = plus(theta, -self.rate, gradient)
         memory = {"squares": squares, "estimate": remembered}
-        return moved(self.objective.at(theta), memory, state.steps + self.sweep)
+        return self.moved(self.objective.at(theta), memory, state.steps + self.sweep)
 
 
 class Draws:

@@ -1,8 +1,8 @@
 """Gauss-Newton: G s = −∇L solved by conjugate gradients with products (40), then backtracking along s.
 
 paper     CG from zero, unpreconditioned, until ‖r‖ ≤ 0.1 ‖∇L‖ or 30 steps (Algorithms 3 and 4)
-ours      at most ten steps, from 0.9 times the last direction, preconditioned by diag(v + λ)^¾ with v an average of
-          squared gradients
+ours      at most five steps, from 0.9 times the last direction, preconditioned by diag(v + λ)^¾ with v an average of
+          squared gradients; δ starts from 1
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from everypair.neural.objective import Point, TowerObjective
 from everypair.neural.optimizers.search import backtrack, first_length
-from everypair.neural.optimizers.state import TowerState, moved
+from everypair.neural.optimizers.state import Evaluated, TowerState
 from everypair.neural.trees import Both, inner, leafwise, plus, zeros_like
 
 POWER = 0.75  # of the diagonal, as usual in Hessian-free optimisation
@@ -23,25 +23,26 @@ REMEMBERED = 0.9  # of the average of squared gradients
 class Settings(NamedTuple):
     """Constants of the method: steps and tolerance of CG, share of the last direction to start from, schedule of δ."""
 
-    steps: int = 10
+    steps: int = 5
     tol: float = 0.1
     warm: float = 0.9
     diagonal: bool = True
-    schedule: str = "last"
+    schedule: str = "unit"
 
 
-PAPER = Settings(steps=30, warm=0.0, diagonal=False)
+PAPER = Settings(steps=30, warm=0.0, diagonal=False, schedule="last")
 
 
-class GaussNewton:
+class GaussNewton(Evaluated):
     """One Gauss-Newton step per sweep."""
 
     descends = True
 
     def __init__(self, objective: TowerObjective, settings: Settings = Settings()) -> None:  # noqa: B008
-        self.objective, self.settings = objective, settings
+        super().__init__(objective)
+        self.settings = settings
 
-    def memory(self, theta: Both) -> dict[str, Any]:
+    def fresh(self, theta: Both) -> dict[str, Any]:
         """The last length and direction, and averages of squared gradients."""
         settings = self.settings
         return {
@@ -52,7 +53,7 @@ class GaussNewton:
 
     def step(self, state: TowerState) -> TowerState:
         """One step."""
-        settings, point, memory = self.settings, state.at(self.objective), state.memory
+        settings, point, memory = self.settings, self.at(state), state.memory
         gradient = self.objective.gradient(point)
         squares, scaling = memory["squares"], None
         if settings.diagonal:
@@ -67,7 +68,7 @@ class GaussNewton:
             "direction": direction if settings.warm else (),
             "squares": squares,
         }
-        return moved(point, memory, state.steps + 1)
+        return self.moved(point, memory, state.steps + 1)
 
     def _scaling(self, squares: Both, gradient: Both) -> tuple[Both, Both]:
         squares = leafwise(

@@ -12,22 +12,23 @@ import numpy as np
 
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.search import backtrack, first_length
-from everypair.neural.optimizers.state import TowerState, moved
+from everypair.neural.optimizers.state import Evaluated, TowerState
 from everypair.neural.trees import Both, inner, leafwise, zeros_like
 
 SMALL = 1e-8  # μ
 STEPS = 5  # of one sweep
 
 
-class GradientDescent:
+class GradientDescent(Evaluated):
     """Steps along the negative gradient, scaled by AdaGrad's diagonal if ``diagonal``."""
 
     descends = True
 
     def __init__(self, objective: TowerObjective, diagonal: bool = False, schedule: str = "last") -> None:
-        self.objective, self.diagonal, self.schedule = objective, diagonal, schedule
+        super().__init__(objective)
+        self.diagonal, self.schedule = diagonal, schedule
 
-    def memory(self, theta: Both) -> dict[str, Any]:
+    def fresh(self, theta: Both) -> dict[str, Any]:
         """The last length and the sums of squares."""
         return {"length": 1.0, "squares": zeros_like(theta) if self.diagonal else ()}
 
@@ -38,7 +39,7 @@ class GradientDescent:
         return state
 
     def _once(self, state: TowerState) -> TowerState:
-        point, memory = state.at(self.objective), state.memory
+        point, memory = self.at(state), state.memory
         gradient = self.objective.gradient(point)
         squares = memory["squares"]
         if self.diagonal:
@@ -48,7 +49,7 @@ class GradientDescent:
         length = first_length(self.schedule, memory["length"], state.steps)
         length, point = backtrack(self.objective, point, direction, inner(gradient, direction), length)
         memory = {"length": length or memory["length"], "squares": squares}
-        return moved(point, memory, state.steps + 1)
+        return self.moved(point, memory, state.steps + 1)
 
 
 def adagrad(squares: Both, gradient: Both) -> tuple[Both, Both]:

@@ -24,7 +24,7 @@ class RandomPairs:
         self.keys = self.draws.owners * self.shape[1] + self.draws.indices  # ascending
         self.size = max(1, round(ratio * len(self.keys)))
 
-    def memory(self) -> dict[str, Any]:
+    def fresh(self) -> dict[str, Any]:
         """Nothing."""
         return {}
 

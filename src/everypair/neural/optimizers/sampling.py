@@ -27,7 +27,7 @@ class Sampling:
         self.sizes = tuple(max(1, round(ratio * size)) for size in self.shape)
         self.numbers = sp.csr_array((np.arange(1, len(rows.indices) + 1), rows.indices, rows.indptr), shape=self.shape)
 
-    def memory(self) -> dict[str, Any]:
+    def fresh(self) -> dict[str, Any]:
         """Nothing."""
         return {}
 

@@ -1,6 +1,7 @@
 """Backtracking: the length δ of a step is halved until L(θ + δs) ≤ L(θ) + η δ ⟨s, ∇L⟩, η = 10⁻⁴ (43).
 
-Two schedules of the first length: ``"unit"`` is 1 each time, ``"last"`` the last accepted one, doubled every five steps.
+Two schedules of the first length: ``"unit"`` is 1 each time, ``"last"`` the last accepted one, doubled every fifth
+step.
 """
 
 from __future__ import annotations

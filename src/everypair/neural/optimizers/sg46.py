@@ -3,8 +3,8 @@
     Σ_ij a_i b_j (…) = Σ_{(i,j')∈Ω} Σ_{(i',j)∈Ω} ā_i b̄_j (…),      ā_i = a_i/|Ω_i|,   b̄_j = b_j/|Ω_j|
 
 Two independent samples Ô₁, Ô₂ of ρ|Ω| pairs each: the outer sum and the losses run over Ô₁, the Gram matrices over Ô₂
-(60)–(61); then they are swapped, and the two estimates averaged (A.2). Entities without a stored pair are in no sample of
-Ω: a share ρ of them (one at least) is drawn besides and stands for the others, which keeps the estimate unbiased.
+(60)–(61); then they are swapped, and the two estimates averaged (A.2). Entities without a stored pair are in no sample
+of Ω: a share ρ of them (one at least) is drawn besides and stands for the others, which keeps the estimate unbiased.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class StoredPairsEstimate:
     def __init__(self, objective: TowerObjective, ratio: float = RATIO) -> None:
         self.sampler = Sampler(objective, ratio)
 
-    def memory(self) -> dict[str, Any]:
+    def fresh(self) -> dict[str, Any]:
         """Nothing."""
         return {}
 

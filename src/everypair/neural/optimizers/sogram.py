@@ -1,7 +1,7 @@
 """SOGram: Gram matrices as running averages, P' ← (1 − α)P' + αP₂ from zero (64), used in the estimate (65).
 
-α = 1 is the unbiased estimate of (60)–(61) without the swap; a smaller α has less variance, is biased in its first tens of
-steps, and lags behind the parameters after them.
+α = 1 is the unbiased estimate of (60)–(61) without the swap; a smaller α has less variance, is biased in its first tens
+of steps, and lags behind the parameters after them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class RunningGrams:
     def __init__(self, objective: TowerObjective, ratio: float = RATIO, alpha: float = ALPHA) -> None:
         self.sampler, self.alpha = Sampler(objective, ratio), alpha
 
-    def memory(self) -> dict[str, Any]:
+    def fresh(self) -> dict[str, Any]:
         """Zero matrices before the first step, as numbers that become matrices."""
         return {"grams": [np.zeros((1, 1)) for _ in range(4)]}
 

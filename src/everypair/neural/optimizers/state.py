@@ -1,12 +1,11 @@
 """Where an optimiser stands: parameters, what it remembers of the way, and how many steps it took.
 
-All of it is trees of arrays and numbers, from which it goes on with the same bits; the point (factors and Gram matrices
-there) is computed again where it is missing.
+All of it is trees of arrays and numbers, from which a later run goes on with the same bits.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -19,40 +18,31 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class TowerState:
-    """Parameters of both towers, the optimiser's ``memory``, its steps so far and L (``None`` before the first)."""
+    """Parameters of both towers, the optimiser's ``memory``, its steps so far; L and the factors where evaluated."""
 
     theta: Both
     memory: dict[str, Any]
     steps: int = 0
     objective: float | None = None
-    point: Point | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def left(self) -> Array:
-        """U."""
-        return self._evaluated.left
-
-    @property
-    def right(self) -> Array:
-        """V."""
-        return self._evaluated.right
-
-    @property
-    def rounding(self) -> float:
-        """How far rounding may take L."""
-        return self._evaluated.rounding
-
-    @property
-    def _evaluated(self) -> Point:
-        if self.point is None:
-            raise ValueError("this state was not evaluated yet.")
-        return self.point
-
-    def at(self, objective: TowerObjective) -> Point:
-        """The point, evaluated if it is not known."""
-        return self.point or objective.at(self.theta)
+    left: Array | None = None
+    right: Array | None = None
+    rounding: float = 0.0
 
 
-def moved(point: Point, memory: dict[str, Any], steps: int) -> TowerState:
-    """The state at an evaluated point."""
-    return TowerState(point.theta, memory, steps, point.value, point)
+class Evaluated:
+    """Base of optimisers: the point of the last state is at hand, so that the next step need not evaluate it again."""
+
+    def __init__(self, objective: TowerObjective) -> None:
+        self.objective = objective
+        self._last: Point | None = None
+
+    def at(self, state: TowerState) -> Point:
+        """The point of a state."""
+        if self._last is not None and self._last.theta is state.theta:
+            return self._last
+        return self.objective.at(state.theta)
+
+    def moved(self, point: Point, memory: dict[str, Any], steps: int) -> TowerState:
+        """The state at an evaluated point."""
+        self._last = point
+        return TowerState(point.theta, memory, steps, point.value, point.left, point.right, point.rounding)
