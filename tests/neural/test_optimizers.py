@@ -9,7 +9,7 @@ import pytest
 from everypair.models.parts import decode, encode
 from everypair.models.recommend.two_tower import TowerState
 from everypair.neural.objective import TowerObjective
-from everypair.neural.optimizers.choose import OPTIMIZERS, SEARCHED, make_optimizer
+from everypair.neural.optimizers.choose import OPTIMIZERS, make_optimizer
 from everypair.neural.optimizers.gauss_newton import PAPER, GaussNewton
 from everypair.neural.optimizers.search import backtrack, first_length
 from everypair.neural.trees import inner, leaves
@@ -87,17 +87,13 @@ def test_backtracking_halves_until_the_decrease_is_sufficient(naive):
     assert backtrack(objective, point, gradient, -slope, 1.0) == (0.0, point)
 
 
-def test_searching_optimisers_agree_in_the_end():
-    naive = Naive(kinds=("ids", "sparse"), loss="squared")
-    found = {}
-    for name in ("newton-unit", "gauss-newton"):
-        optimizer, state = started(name, naive)
-        for _ in range(60):
-            state = optimizer.step(state)
-        gradient = naive.objective.gradient(naive.objective.at(state.theta))
-        found[name] = state.objective
-        assert np.sqrt(inner(gradient, gradient)) < 1e-2 * state.objective
-    assert set(found) <= set(SEARCHED)
+@pytest.mark.parametrize("name", ["newton-unit", "gauss-newton"])
+def test_gauss_newton_arrives_where_the_gradient_vanishes(name, naive):
+    optimizer, state = started(name, naive)
+    for _ in range(40):
+        state = optimizer.step(state)
+    first, last = (naive.objective.gradient(naive.objective.at(theta)) for theta in (naive.theta, state.theta))
+    assert inner(last, last) < 1e-4 * inner(first, first)
 
 
 def test_one_and_two_threads_give_the_same_bits(naive):

@@ -44,13 +44,15 @@ class Inputs:
         """The same entities with the ids of those that are not ``kept`` left out."""
         return replace(self, kept=kept)
 
-    def start(self, width: int, scale: float, random: np.random.Generator, dtype: Any) -> dict[str, Array]:
-        """Random weights; Z has entries of deviation ``scale``, as far as lengths of rows of X tell."""
+    def start(
+        self, width: int, scales: tuple[float, float], random: np.random.Generator, dtype: Any
+    ) -> dict[str, Array]:
+        """Random weights: E, and XW as far as lengths of rows of X tell, have entries of these two deviations."""
         theta = {}
         if self.ids:
-            theta["ids"] = (scale * random.standard_normal((self.n_rows, width))).astype(dtype)
+            theta["ids"] = (scales[0] * random.standard_normal((self.n_rows, width))).astype(dtype)
         if self.features is not None:
-            share = scale / np.sqrt(self.features.mean_square_norm() or 1.0)
+            share = scales[1] / np.sqrt(self.features.mean_square_norm() or 1.0)
             theta["features"] = (share * random.standard_normal((self.features.shape[1], width))).astype(dtype)
         return theta
 

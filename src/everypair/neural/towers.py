@@ -20,7 +20,8 @@ from everypair.neural.layers import Layers, forward, pull, push
 from everypair.neural.trees import Tree, leafwise, plain, precision
 
 Array = NDArray[Any]
-FIRST_SCALE = 0.1  # deviation of Z at the start
+ID_SCALE = 0.1  # deviation of rows of ids at the start
+FEATURE_SCALE = 1.0  # and of XW, below hidden layers: smaller ones leave an activation nearly linear
 
 
 class Tower(Protocol):
@@ -61,7 +62,7 @@ class Perceptron:
     inputs: Inputs
     layers: Layers
     dtype: Any
-    scale: float = FIRST_SCALE
+    scale: float = ID_SCALE
 
     @property
     def n_rows(self) -> int:
@@ -70,7 +71,8 @@ class Perceptron:
 
     def start(self, random: np.random.Generator) -> Tree:
         """Random parameters."""
-        first = self.inputs.start(self.layers.first, self.scale, random, self.dtype)
+        scales = self.scale, FEATURE_SCALE if self.layers.widths else self.scale
+        first = self.inputs.start(self.layers.first, scales, random, self.dtype)
         return {**first, **self.layers.start(random, self.dtype)}
 
     def of(self, inputs: Inputs) -> Perceptron:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from importlib import import_module
 from typing import Any
 
 import jax
@@ -28,9 +29,7 @@ def precision(dtype: Any) -> AbstractContextManager[Any]:
     """
     if hasattr(jax, "enable_x64"):
         return jax.enable_x64(np.dtype(dtype) == np.float64)
-    from jax.experimental import enable_x64
-
-    return enable_x64(np.dtype(dtype) == np.float64)
+    return import_module("jax.experimental").enable_x64(np.dtype(dtype) == np.float64)  # jax before 0.8
 
 
 def leafwise(function: Callable[..., Any], *trees: Tree) -> Tree:

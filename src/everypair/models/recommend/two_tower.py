@@ -195,7 +195,7 @@ class TwoTower(GrowingModel):
         negatives = Negatives.from_scheme(pairs, weight, self.negative_scheme, value)
         ridge = Ridge.checked(auto_tower_reg(self.reg, pairs), 0.0)
         training = pairs.to_csr()
-        validate = make_validator(training, validation, self.patience, threads)
+        validate: Any = make_validator(training, validation, self.patience, threads)
         given = left_features, right_features
         plans = [
             SidePlan.of(side, layers, functions[side], own[side], normalize[side], given[side], dtype, threads)
