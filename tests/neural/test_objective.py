@@ -11,7 +11,6 @@ from .naive import FLOAT64, LOSS, RANK, Naive
 
 CASES = [
     *({"loss": loss, "value": value} for loss in LOSS for value in (-0.7, "low_rank")),
-    {"kinds": ("dense", "both")},
     {"kinds": ("both", "ids"), "layers": Layers((), RANK)},
     {"kinds": ("dropped", "dense"), "layers": Layers((4, 3), RANK, "tanh", biases=False)},
     {"kinds": ("sparse", "ids"), "layers": Layers((4,), RANK, "elu", temperature=0.3)},

@@ -29,16 +29,15 @@ def item_groups():
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_linear_towers_are_matrix_factorization(loss):
-    matrix, _ = block_matrix()
+    matrix = (np.random.default_rng(0).random((30, 20)) < 0.3) * 1.0
     shared = {"loss": loss, "rank": 3, "reg": 0.5, "negative_weight": 0.2, "dtype": "float64", "random_state": 0}
-    mf = OneClassMF(reg_exponent=0, tol=1e-12, max_iter=300, **shared).fit(matrix)
+    mf = OneClassMF(reg_exponent=0, tol=1e-12, max_iter=500, **shared).fit(matrix)
     towers = TwoTower(widths=(), biases=False, optimizer="newton-unit", tol=1e-12, max_iter=300, **shared).fit(matrix)
-    assert towers.objective_ == pytest.approx(mf.objective_, rel=1e-7)
-    np.testing.assert_allclose(towers.score_users(), mf.score_users(), atol=1e-3)
-    rows = np.zeros((2, 21))
-    rows[0, [0, 1]] = rows[1, 9] = 1
+    assert towers.objective_ == pytest.approx(mf.objective_, rel=1e-8)
+    np.testing.assert_allclose(towers.score_users(), mf.score_users(), atol=2e-4)
+    rows = matrix[:3, ::-1]
     np.testing.assert_allclose(
-        towers.score_users(interactions=rows), mf.score_users(interactions=rows), atol=2e-3
+        towers.score_users(interactions=rows), mf.score_users(interactions=rows), atol=1e-3
     )  # fmt: skip
 
 
@@ -133,17 +132,15 @@ def table(random, parts, rank):
     return [0.1 * random.normal(size=(parts["count"], rank))]
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "gauss-newton", "sampling-diag"])
+@pytest.mark.parametrize("optimizer", ["adam", "gauss-newton"])
 def test_towers_brought_along(optimizer):
     matrix, held_out = block_matrix()
     words = sp.csr_array(np.random.default_rng(0).random((21, 4)) < 0.5).astype(float)
     towers = PureTower(table, lambda theta, parts: theta[0][parts["ids"]]), PureTower(init, apply)
-    sweeps = 1 if optimizer == "sampling-diag" else 30
-    model = TwoTower(**{**SMALL, "max_iter": sweeps}, towers=towers, optimizer=optimizer)
+    model = TwoTower(**SMALL, towers=towers, optimizer=optimizer)
     model.fit(matrix, right_features={"kinds": item_groups(), "words": words})
-    if optimizer != "sampling-diag":
-        assert np.mean(model.recommend(n=1)[0][:, 0] == held_out) == 1
-        assert np.mean(model.recommend(interactions=matrix, n=1)[0][:, 0] == held_out) == 1
+    assert np.mean(model.recommend(n=1)[0][:, 0] == held_out) == 1
+    assert np.mean(model.recommend(interactions=matrix, n=1)[0][:, 0] == held_out) == 1
     assert model.fold_in_items(features={"kinds": np.eye(3), "words": words[:3]}).shape == (3, 3)
     with pytest.raises(TypeError, match=r'register_tower\("name", tower\)'):
         model.to_parts()
@@ -205,12 +202,13 @@ def test_bad_descriptions_are_refused():
         TwoTower(**{**SMALL, "towers": narrow}).fit(matrix)
 
 
-def test_without_jax_a_sentence_names_the_extra():
+def test_the_core_never_imports_jax_and_without_it_a_sentence_names_the_extra():
     code = """
 import sys
-sys.modules["jax"] = None
 import everypair
+assert not [name for name in sys.modules if name.split(".")[0] in ("jax", "optax")]
 assert "TwoTower" in everypair.__all__
+sys.modules["jax"] = None
 try:
     everypair.TwoTower
 except ImportError as failure:
@@ -218,11 +216,3 @@ except ImportError as failure:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "TwoTower needs jax, which is not installed: pip install everypair[neural]."
-
-
-def test_the_core_never_imports_jax():
-    code = (
-        "import everypair, sys; print(sorted(name for name in sys.modules if name.split('.')[0] in ('jax', 'optax')))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
