@@ -42,6 +42,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/defaults/validated.py": [[]],
     "experiments/esl/beside.py": [["--data", "citeulike_t"]],
     "experiments/esl/figure2.py": [["--methods", "adam", "gauss-newton", "gd-diag", "sogram-diag"]],
+    "experiments/esl/memory.py": [[]],
     "experiments/esl/table2.py": [[]],
     "experiments/leml/defaults.py": [[]],
     "experiments/leml/full_labels.py": [[]],

@@ -2,7 +2,7 @@
 
     python experiments/esl/beside.py [--data ml1m citeulike_t generated] [--seconds 60] [--report]
 
-ml1m         ids alone, a twentieth of the training pairs is the validation
+ml1m         ids alone, a twentieth of the training pairs is the validation; ml1m_9to1 with another split
 citeulike_t  cold items: not in training, known by their words (tf-idf) alone; a seventh of the items is for the test,
              one for validation; only they are ranked
 generated    cold items whose taste is the exclusive or of two of their features: no linear model can know it
@@ -40,6 +40,12 @@ from everypair.problem.negatives import Negatives
 
 METRICS = ("map@5", "ndcg@10", "recall@20")
 KS = (5, 10, 20)
+METHODS = {
+    "tower": "TwoTower (adam, every pair)",
+    "mf": "OneClassMF",
+    "softmax": "same towers, sampled softmax",
+    "bpr": "same towers, BPR",
+}
 
 
 class Task:
@@ -180,6 +186,7 @@ def report(record: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=["ml1m", "citeulike_t", "generated"])
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--points", type=int, default=6)
     parser.add_argument("--widths", type=int, nargs="*", default=(256, 256))
@@ -194,18 +201,19 @@ def main() -> None:
                 raise SystemExit(f"{path} does not exist: run the script without --report first.")
             record = json.loads(path.read_text())
         else:
-            one_core()
+            one_core(options.smoke)
             task, widths, rank = task_of(data, options.smoke), tuple(options.widths), options.rank
             budget = (task, widths, rank, options.seconds, options.points)
             record = {"data": data, "widths": widths, "rank": rank, "seconds": options.seconds, "methods": {}}
             runs = {
-                "TwoTower (adam, every pair)": lambda: two_tower(*budget),  # noqa: B023
-                "OneClassMF": lambda: factorization(task, rank, options.seconds),  # noqa: B023
-                "same towers, sampled softmax": lambda: peer("softmax", *budget),  # noqa: B023
-                "same towers, BPR": lambda: peer("BPR", *budget),  # noqa: B023
+                "tower": lambda: two_tower(*budget),  # noqa: B023
+                "mf": lambda: factorization(task, rank, options.seconds),  # noqa: B023
+                "softmax": lambda: peer("softmax", *budget),  # noqa: B023
+                "bpr": lambda: peer("BPR", *budget),  # noqa: B023
             }
-            for method, run in runs.items():
-                record["methods"][method] = run()
+            for short in options.methods:
+                method = METHODS[short]
+                record["methods"][method] = runs[short]()
                 print(data, method, record["methods"][method][-1], flush=True)
                 write(options.results, name, record)
         write(options.results, name, record, report(record))

@@ -18,6 +18,7 @@ import numpy as np
 from common import RESULTS, cpu, figures, load, one_core, parse, start_of, tower_objective, write
 
 from everypair.neural.optimizers.choose import make_optimizer
+from everypair.neural.optimizers.estimates import Stochastic
 from everypair.neural.optimizers.state import TowerState
 
 METHODS = (
@@ -31,7 +32,7 @@ def trace(name: str, objective: Any, train: Any, test: Any, seconds: float, poin
     """CPU seconds, L and MAP@5 along the way; whatever is compiled is compiled before."""
     theta = start_of(objective)
     optimizer = make_optimizer(name, objective)
-    if hasattr(optimizer, "sweep"):
+    if isinstance(optimizer, Stochastic):
         optimizer.sweep = SHORT
     optimizer.step(TowerState(theta, optimizer.fresh(theta)))
     state, spent, found = TowerState(theta, optimizer.fresh(theta)), 0.0, []
@@ -110,7 +111,7 @@ def main() -> None:
     path = options.results / f"{name}.json"
     record = json.loads(path.read_text()) if path.exists() else {"traces": {}}
     if not options.report:
-        one_core()
+        one_core(options.smoke)
         train, test = load(options.data)
         objective = tower_objective(train, options.data, tuple(options.widths), options.rank)
         record["options"] = {"data": options.data, "widths": list(options.widths), "rank": options.rank}

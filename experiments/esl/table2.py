@@ -62,7 +62,7 @@ def main() -> None:
             raise SystemExit(f"{path} does not exist: run the script without --report first.")
         record = json.loads(path.read_text())
     else:
-        one_core()
+        one_core(options.smoke)
         train, _ = load(options.data)
         objective = tower_objective(train, options.data, tuple(options.widths), options.rank)
         theta = start_of(objective)

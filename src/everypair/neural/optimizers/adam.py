@@ -32,7 +32,7 @@ class Adam(Evaluated):
 
     def __init__(self, objective: TowerObjective, rate: float = RATE, dropout: float = 0.0, seed: int = 0) -> None:
         super().__init__(objective)
-        self.rate, self.dropout, self.seed = rate, dropout, seed
+        self.rate, self.dropout, self.seed, self.sweep = rate, dropout, seed, STEPS
 
     def fresh(self, theta: Both) -> dict[str, Any]:
         """Averages of gradients and of their squares."""
@@ -41,7 +41,7 @@ class Adam(Evaluated):
     def step(self, state: TowerState) -> TowerState:
         """Five steps."""
         point, theta, memory = self.at(state), state.theta, state.memory
-        for number in range(state.steps, state.steps + STEPS):
+        for number in range(state.steps, state.steps + self.sweep):
             gradient = self._gradient(point, number)
             rate = self.rate * min(1.0, (number + 1) / RISE)
             with precision(self.objective.dtype):
@@ -49,7 +49,7 @@ class Adam(Evaluated):
             theta, means, squares = plain(found)
             memory = {"means": means, "squares": squares}
             point = self.objective.at(theta)
-        return self.moved(point, memory, state.steps + STEPS)
+        return self.moved(point, memory, state.steps + self.sweep)
 
     def _gradient(self, point: Point, number: int) -> Both:
         if not self.dropout:
