@@ -209,7 +209,7 @@ class TwoTower(GrowingModel):
         solver = make_optimizer(self.optimizer, objective, rate, dropout, int(random.integers(2**31)))
         outcome = train(
             solver, TowerState(theta, solver.fresh(theta)), rules, validate=validate, callbacks=callbacks,
-            verbose=self.verbose,
+            verbose=self.verbose, warm_up=lambda: objective.gradient(objective.at(theta)),
         )  # fmt: skip
         found: Any = outcome.state
         if found.left is None:  # interrupted before the first sweep was over
