@@ -137,7 +137,8 @@ def test_towers_brought_along(optimizer):
     matrix, held_out = block_matrix()
     words = sp.csr_array(np.random.default_rng(0).random((21, 4)) < 0.5).astype(float)
     towers = PureTower(table, lambda theta, parts: theta[0][parts["ids"]]), PureTower(init, apply)
-    model = TwoTower(**SMALL, towers=towers, optimizer=optimizer)
+    rate = None if optimizer == "gauss-newton" else 0.02
+    model = TwoTower(**{**SMALL, "learning_rate": rate}, towers=towers, optimizer=optimizer)
     model.fit(matrix, right_features={"kinds": item_groups(), "words": words})
     assert np.mean(model.recommend(n=1)[0][:, 0] == held_out) == 1
     assert np.mean(model.recommend(interactions=matrix, n=1)[0][:, 0] == held_out) == 1
@@ -184,6 +185,17 @@ BAD = {
 def test_bad_parameters_are_refused(name, value, match):
     with pytest.raises(ValueError, match=match):
         TwoTower(**{**SMALL, name: value}).fit(block_matrix()[0])
+
+
+def test_what_an_optimiser_would_ignore_is_refused():
+    matrix, _ = block_matrix()
+    with pytest.raises(ValueError, match="optimizer='gd' searches for its steps: leave learning_rate at None"):
+        TwoTower(**SMALL, optimizer="gd").fit(matrix)
+    with pytest.raises(ValueError, match="id_dropout needs optimizer=\"adam\", not 'newton'"):
+        TwoTower(**{**SMALL, "learning_rate": None}, optimizer="newton", id_dropout=0.1).fit(matrix)
+    towers = PureTower(table, pick)
+    with pytest.raises(ValueError, match="no side of this model has ids of its own"):
+        TwoTower(**SMALL, towers=towers).fit(matrix, start=OneClassMF(rank=3, max_iter=1).fit(matrix))
 
 
 def test_bad_descriptions_are_refused():

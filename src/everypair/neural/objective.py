@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from everypair.data.pairs import Pairs
 from everypair.kernels.stored_pairs import pair_scores, sparse_dense
 from everypair.neural.towers import Tower
-from everypair.neural.trees import Both, inner, leafwise, leaves
+from everypair.neural.trees import Both, leafwise, leaves
 from everypair.parallel import Chunk, run_chunks
 from everypair.problem.factor_space import FactorObjective
 from everypair.problem.gram import Gram
@@ -106,7 +106,7 @@ class TowerObjective:
         changes = self._scores(W, V)
         changes += self._scores(U, H)
         changes *= point.stored.curvatures
-        left = self._by_rows(changes, V) + F.quadratic(LEFT, point.grams[RIGHT]).curved(W)
+        left = self._sums(LEFT, changes, V) + F.quadratic(LEFT, point.grams[RIGHT]).curved(W)
         right = self._by_columns(changes, U) + F.quadratic(RIGHT, point.grams[LEFT]).curved(H)
         p, q = (rows.this_weights[:, None] for rows in F.rows)
         left += p * (U @ _cross(H, q, V).astype(self.dtype))
@@ -124,18 +124,11 @@ class TowerObjective:
         left, right = both
         return left, right
 
-    def slope(self, gradient: Both, direction: Both) -> float:
-        """⟨∇L, d⟩."""
-        return inner(gradient, direction)
-
     def _scores(self, this: Array, other: Array) -> Array:
         rows = self.factor_space.rows[LEFT]
         out = np.empty(len(rows.indices), self.dtype)
         self._run(LEFT, pair_scores, this, other, out)
         return out
-
-    def _by_rows(self, coefficients: Array, other: Array) -> Array:
-        return self._sums(LEFT, coefficients, other)
 
     def _by_columns(self, coefficients: Array, other: Array) -> Array:
         return self._sums(RIGHT, coefficients[self.stored.order], other)

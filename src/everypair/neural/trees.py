@@ -72,8 +72,3 @@ def plus(one: Tree, length: float, other: Tree) -> Tree:
     [array([1.5, 1.5])]
     """
     return leafwise(lambda x, y: x + x.dtype.type(length) * y, one, other)
-
-
-def size(tree: Tree) -> int:
-    """The number of parameters."""
-    return sum(leaf.size for leaf in leaves(tree))

@@ -25,7 +25,7 @@ from everypair.neural.functions import REGISTERED, PureTower
 from everypair.neural.inputs import Inputs
 from everypair.neural.layers import ACTIVATIONS, Layers
 from everypair.neural.objective import TowerObjective
-from everypair.neural.optimizers.choose import check_optimizer, make_optimizer
+from everypair.neural.optimizers.choose import SEARCHED, check_optimizer, make_optimizer
 from everypair.neural.optimizers.state import TowerState
 from everypair.neural.sides import SidePlan
 from everypair.neural.towers import Perceptron
@@ -42,6 +42,7 @@ from everypair.training.validation import make_validator
 
 Array = NDArray[Any]
 REG_SHARE = 0.075  # reg="auto", in units of the mean number of positives of an entity
+AUTO_DROPOUT = 0.5
 part(TowerState)
 
 
@@ -74,7 +75,8 @@ class TwoTower(GrowingModel):
         are the next two.
     normalize : scale every row of the features to length 1.
     id_dropout : share of ids left out in every step of ``"adam"`` where an entity also has features, so that features
-        learn to stand alone and entities that come later are understood.
+        learn to stand alone and entities that come later are understood; ``"auto"`` is ½, and 0 with another
+        optimiser.
     biases : whether layers have biases.
     temperature : τ makes scores cosines divided by τ; ``None`` leaves them inner products.
     towers : bring your own: a :class:`~everypair.neural.functions.PureTower`, a registered name, or a (left, right)
@@ -120,7 +122,7 @@ class TwoTower(GrowingModel):
         reg: float | tuple[float, float] | str = "auto",
         own_vectors: bool | tuple[bool, bool] = True,
         normalize: bool | tuple[bool, bool] = False,
-        id_dropout: float = 0.5,
+        id_dropout: float | str = "auto",
         biases: bool = True,
         temperature: float | None = None,
         towers: Any = None,
@@ -181,9 +183,8 @@ class TwoTower(GrowingModel):
         functions = checked_towers(self.towers)
         own = _flags("own_vectors", self.own_vectors)
         normalize = _flags("normalize", self.normalize)
-        dropout = _number("id_dropout", self.id_dropout, least=0.0, below=1.0)
-        rate = None if self.learning_rate is None else _number("learning_rate", self.learning_rate, above=0.0)
         check_optimizer(self.optimizer)
+        dropout, rate = self._checked_steps()
         threads, dtype = resolve_threads(self.n_threads), check.float_dtype(self.dtype)
         random, callbacks = check.generator(self.random_state), checked_callbacks(callbacks)
         check_scheme(self.negative_scheme)
@@ -255,6 +256,21 @@ class TwoTower(GrowingModel):
             temperature,
         )
 
+    def _checked_steps(self) -> tuple[float, float | None]:
+        """Dropout and length of steps, refused where the optimiser would ignore them."""
+        adam = self.optimizer == "adam"
+        if isinstance(self.id_dropout, str) and self.id_dropout == "auto":
+            dropout = AUTO_DROPOUT if adam else 0.0
+        else:
+            dropout = _number("id_dropout", self.id_dropout, least=0.0, below=1.0)
+        if dropout and not adam:
+            raise ValueError(f'id_dropout needs optimizer="adam", not {self.optimizer!r}: leave it at "auto".')
+        if self.learning_rate is None:
+            return dropout, None
+        if self.optimizer in SEARCHED:
+            raise ValueError(f"optimizer={self.optimizer!r} searches for its steps: leave learning_rate at None.")
+        return dropout, _number("learning_rate", self.learning_rate, above=0.0)
+
     def _plan(self, side: int) -> SidePlan:
         state = self.state_
         name = state.towers[side]
@@ -306,6 +322,8 @@ def auto_tower_reg(reg: Any, pairs: Pairs) -> Any:
 
 def starting_parameters(objective: TowerObjective, start: Any, random: np.random.Generator) -> Both:
     """Random parameters; ids start from the factors of ``start``, if given, and at zero without a stored pair."""
+    if start is not None and not any(isinstance(one, Perceptron) and one.inputs.ids for one in objective.towers):
+        raise ValueError("start gives ids their first values, and no side of this model has ids of its own.")
     left, right = (tower.start(random) for tower in objective.towers)
     for side, theta in enumerate((left, right)):
         tower = objective.towers[side]

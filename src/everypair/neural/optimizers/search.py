@@ -12,7 +12,6 @@ from everypair.neural.trees import Both, plus
 SUFFICIENT = 1e-4
 TRIALS = 45  # gradient descent from δ = 1 ends near 2⁻²⁵
 DOUBLED = 5
-SCHEDULES = ("unit", "last")
 
 
 def first_length(schedule: str, last: float, steps: int) -> float:
