@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         load,
         weigh_dislikes,
     )
+    from everypair.models.recommend.two_tower import TwoTower as TwoTower
     from everypair.plots import plot_history, plot_sensitivity
     from everypair.plots.report import report
     from everypair.training.interruption import InterruptedTraining
@@ -48,6 +49,7 @@ __all__ = [
 ]
 _HOMES = {
     "InterruptedTraining": "everypair.training.interruption",
+    "TwoTower": "everypair.models.recommend.two_tower",  # not in __all__: it needs the extra "neural"
     "tune": "everypair.tuning",
     **dict.fromkeys(("plot_history", "plot_sensitivity", "report"), "everypair.plots"),
 }  # of the names that are not models
@@ -57,11 +59,11 @@ if not TYPE_CHECKING:  # what is imported above is all that a type checker shoul
 
     def __getattr__(name: str) -> Any:
         """Import models, and the rooms they come from, when they are first asked for."""
-        if name in __all__:
+        if name in _HOMES or name in __all__:
             return getattr(import_module(_HOMES.get(name, "everypair.models")), name)
         if name in _ROOMS:
             return import_module(f"everypair.{name}")
         raise AttributeError(f"module 'everypair' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_ROOMS})
+        return sorted({*globals(), *__all__, *_HOMES, *_ROOMS})

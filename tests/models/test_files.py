@@ -15,7 +15,19 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import everypair
-from everypair import BPR, MLRM, Blend, EnsembleMF, ItemItem, MultiLabelMF, OneClassMF, Popularity, SubsampledMF, load
+from everypair import (
+    BPR,
+    MLRM,
+    Blend,
+    EnsembleMF,
+    ItemItem,
+    MultiLabelMF,
+    OneClassMF,
+    Popularity,
+    SubsampledMF,
+    TwoTower,
+    load,
+)
 from everypair.models.completion import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.files import MODELS, model_class
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
@@ -56,6 +68,7 @@ RECOMMENDERS = {
     "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, RIGHT),
     "item-item, all": lambda: ItemItem(neighbors=None).fit(LIKES),
     "popularity": lambda: Popularity().fit(EVENTS),
+    "two towers": lambda: TwoTower(widths=(4,), **FEW).fit(EVENTS, **SIDES),
     "blend": lambda: Blend([OneClassMF(**FEW), ItemItem(neighbors=4), Popularity(), BPR(**FEW)], random_state=0).fit(
         LIKES, right_features=RIGHT
     ),

@@ -18,6 +18,7 @@ RIVALS = "everypair.models.multilabel.rivals"
 COMPLETION = "everypair.models.completion"
 MODELS = {
     **dict.fromkeys(("BPR", "Blend", "EnsembleMF", "ItemItem", "OneClassMF", "Popularity", "SubsampledMF"), RECOMMEND),
+    "TwoTower": f"{RECOMMEND}.two_tower",
     "MultiLabelMF": "everypair.models.multilabel",
     **dict.fromkeys(("BayesianCompressedSensing", "BinaryRelevance", "CPLST", "PLST", "WSABIE"), RIVALS),
     **dict.fromkeys(("FNNM", "FPCA", "IMC", "MLRM", "Maxide", "SIMC"), COMPLETION),

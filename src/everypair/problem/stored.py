@@ -26,7 +26,8 @@ class StoredPairs:
         self.rows, self.other, self.n_threads = rows, other, n_threads
         self.scores = np.empty(len(rows.indices), other.dtype)
         self._run(pair_scores, this, other, self.scores)
-        self.value, self.slopes, self.curvatures = self._terms(self.scores)
+        self.row_values, self.slopes, self.curvatures = self._terms(self.scores)
+        self.value = block_sums(self.row_values)
 
     def gradient(self) -> Array:
         """R V."""
@@ -48,13 +49,13 @@ class StoredPairs:
         """Value at U + α N as a function of α, at O(|Ω|) for each α."""
         change = np.empty_like(self.scores)
         self._run(pair_scores, direction, self.other, change)
-        return lambda length: self._terms(self.scores + self.scores.dtype.type(length) * change)[0]
+        return lambda length: block_sums(self._terms(self.scores + self.scores.dtype.type(length) * change)[0])
 
     @cached_property
     def _scratch(self) -> Array:
         return np.empty_like(self.scores)
 
-    def _terms(self, scores: Array) -> tuple[float, Array, Array]:
+    def _terms(self, scores: Array) -> tuple[NDArray[np.float64], Array, Array]:
         rows = self.rows
         values, slopes, curvatures = np.empty(rows.n_rows), np.empty_like(scores), np.empty_like(scores)
         loops = rows.loss.loops(rows.weights.dtype, scores.dtype)
@@ -66,7 +67,7 @@ class StoredPairs:
             )  # fmt: skip
 
         run_chunks(work, rows.chunks, self.n_threads)
-        return block_sums(values), slopes, curvatures
+        return values, slopes, curvatures
 
     def _run(self, kernel: Any, *arguments: Any) -> None:
         rows = self.rows

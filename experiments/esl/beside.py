@@ -1,0 +1,224 @@
+"""TwoTower beside OneClassMF, and beside the same towers with sampled softmax and BPR, at equal CPU time.
+
+    python experiments/esl/beside.py [--data ml1m citeulike_t generated] [--seconds 60] [--report]
+
+ml1m         ids alone, a twentieth of the training pairs is the validation; ml1m_9to1 with another split
+citeulike_t  cold items: not in training, known by their words (tf-idf) alone; a seventh of the items is for the test,
+             one for validation; only they are ranked
+generated    cold items whose taste is the exclusive or of two of their features: no linear model can know it
+
+A method's figures are those at its best validation MAP@5 within the budget. One core; CPU seconds of training alone.
+Writes beside_<data>.json and .md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from common import RESULTS, cpu, datasets, figures, load, one_core, parse, write
+from peers import Peer
+from sklearn.feature_extraction.text import TfidfTransformer
+
+from everypair import OneClassMF
+from everypair.data import Pairs, split_entries
+from everypair.features.matrix import Features
+from everypair.models.recommend.defaults import auto_negative_weight
+from everypair.models.recommend.two_tower import auto_tower_reg
+from everypair.neural.functions import padded
+from everypair.neural.inputs import Inputs
+from everypair.neural.layers import Layers
+from everypair.neural.objective import TowerObjective
+from everypair.neural.optimizers.choose import make_optimizer
+from everypair.neural.optimizers.state import TowerState
+from everypair.neural.towers import Perceptron
+from everypair.problem.losses import get_loss
+from everypair.problem.negatives import Negatives
+
+METRICS = ("map@5", "ndcg@10", "recall@20")
+KS = (5, 10, 20)
+METHODS = {
+    "tower": "TwoTower (adam, every pair)",
+    "mf": "OneClassMF",
+    "softmax": "same towers, sampled softmax",
+    "bpr": "same towers, BPR",
+}
+
+
+class Task:
+    """Training pairs, what is known of the items, and where the validation and the test are measured."""
+
+    def __init__(self, train: Any, validation: Any, test: Any, words: Any = None, parts: Any = None) -> None:
+        self.train, self.validation, self.test, self.words, self.parts = train, validation, test, words, parts
+
+    @property
+    def known(self) -> Any:
+        """Features of the items to learn from."""
+        return None if self.words is None else self.words[self.parts["train"]]
+
+    def measured(self, left: Any, right: Any) -> dict[str, Any]:
+        """Metrics on both; ``right`` has factors of all items."""
+        parts = {}
+        for name, truth in (("validation", self.validation), ("test", self.test)):
+            if self.parts is None:
+                seen = self.train if name == "validation" else self.train + self.validation
+                found = figures(left, right, seen, truth, KS)
+            else:
+                nothing = sp.csr_matrix(truth.shape, dtype=np.float32)
+                found = figures(left, right[self.parts[name]], nothing, truth, KS)
+            parts[name] = {metric: found[metric] for metric in METRICS}
+        return parts
+
+
+def warm_task(data: str) -> Task:
+    train, test = load(data)
+    train, validation = split_entries(train, 0.05, random_state=1)
+    return Task(train, validation, test)
+
+
+def cold_task(events: Any, words: Any) -> Task:
+    """Items in seven parts: one for the test, one for validation, five to learn from."""
+    part = np.random.default_rng(0).permutation(events.shape[1]) % 7
+    of = {"test": part == 0, "validation": part == 1, "train": part > 1}
+    of = {name: np.flatnonzero(columns) for name, columns in of.items()}
+    matrices = [sp.csr_matrix(events[:, of[name]]) for name in ("train", "validation", "test")]
+    return Task(*matrices, sp.csr_array(words), of)
+
+
+def task_of(data: str, small: bool) -> Task:
+    if data == "citeulike_t":
+        archive = datasets.read("citeulike_t")
+        words = TfidfTransformer(sublinear_tf=True).fit_transform(datasets.sparse(archive, "item_words"))
+        return cold_task(datasets.at_least(datasets.sparse(archive, "all"), 1), words.astype(np.float32))
+    if data == "generated":
+        return generated(*((80, 70) if small else (1500, 1400)))
+    return warm_task(data)
+
+
+def generated(users: int, items: int) -> Task:
+    """Users like items with x₁ xor x₂ = their own bit; eight more features say nothing."""
+    random = np.random.default_rng(0)
+    features = random.integers(0, 2, (items, 10)).astype(np.float32)
+    kind, taste = features[:, 0] != features[:, 1], random.random(users) < 0.5
+    likes = (random.random((users, items)) < 0.06) & (taste[:, None] == kind)
+    likes |= random.random(likes.shape) < 0.01
+    coded = np.hstack([features, 1 - features])  # one column for each value
+    return cold_task(sp.csr_matrix(likes.astype(np.float32)), sp.csr_array(coded))
+
+
+def towers_of(task: Task, widths: tuple[int, ...], rank: int) -> tuple[Any, Any, Any]:
+    """Users, items of training, all items."""
+    m, n = task.train.shape
+    inputs = [Inputs(m), Inputs(n), Inputs(n)]
+    if task.words is not None:
+        inputs[1:] = (Inputs(X.shape[0], False, Features(X, np.float32)) for X in (task.known, task.words))
+    return tuple(Perceptron(one, Layers(widths, rank), np.dtype(np.float32)) for one in inputs)
+
+
+def along(step: Any, state: Any, factors: Any, task: Task, seconds: float, points: int) -> list[dict[str, Any]]:
+    """Train for so many CPU seconds; measure now and then."""
+    spent, found = 0.0, []
+    while spent < seconds:
+        begin = cpu()
+        state = step(state)
+        spent += cpu() - begin
+        if spent >= seconds * (len(found) + 1) / points or spent >= seconds:
+            found.append({"seconds": spent, **task.measured(*factors(state))})
+    return found
+
+
+def two_tower(task: Task, widths: tuple[int, ...], rank: int, seconds: float, points: int) -> list[dict[str, Any]]:
+    """What TwoTower's defaults do, with the clock outside."""
+    pairs, loss = Pairs.from_matrix(task.train), get_loss("logistic")
+    negatives = Negatives.from_scheme(pairs, auto_negative_weight("auto", pairs, loss), "constant", -1.0)
+    *towers, everyone = towers_of(task, widths, rank)
+    reg = auto_tower_reg("auto", pairs)
+    objective = TowerObjective(pairs, loss, negatives, towers, (reg, reg))
+    theta = tuple(tower.start(np.random.default_rng(side)) for side, tower in enumerate(towers))
+    adam = make_optimizer("adam", objective)
+    adam.step(TowerState(theta, adam.fresh(theta)))
+    state = TowerState(theta, adam.fresh(theta))
+    return along(adam.step, state, lambda state: (state.left, everyone.factors(state.theta[1])), task, seconds, points)
+
+
+def peer(kind: str, task: Task, widths: tuple[int, ...], rank: int, seconds: float, points: int) -> Any:
+    *towers, everyone = towers_of(task, widths, rank)
+    words = None if task.words is None else padded(task.known)
+    theta = tuple(tower.start(np.random.default_rng(side)) for side, tower in enumerate(towers))
+    found = Peer(kind, (towers[0], everyone), task.train, words)
+    found.step(found.start(theta))
+    return along(found.step, found.start(theta), found.factors, task, seconds, points)
+
+
+def factorization(task: Task, rank: int, seconds: float) -> list[dict[str, Any]]:
+    """OneClassMF with its defaults: to its own end, which comes before the budget's."""
+    own = (True, task.words is None)
+    model = OneClassMF(rank=rank, own_vectors=own if task.words is not None else True, random_state=0, n_threads=1)
+    given = {} if task.words is None else {"right_features": task.known}
+    model.set_params(max_iter=1).fit(task.train, **given)
+    begin = cpu()
+    model.set_params(max_iter=50, time_limit=seconds).fit(task.train, **given)
+    spent = cpu() - begin
+    right = model.right_factors_ if task.words is None else model.fold_in_items(features=task.words)
+    return [{"seconds": spent, **task.measured(model.left_factors_, right)}]
+
+
+def report(record: dict[str, Any]) -> str:
+    lines = [
+        f"# TwoTower beside others on {record['data']}",
+        "",
+        f"Towers {'-'.join(map(str, (*record['widths'], record['rank'])))}; {record['seconds']:g} CPU seconds on one "
+        "core at most; figures at the best validation MAP@5.",
+        "",
+        "| method | MAP@5 | nDCG@10 | recall@20 | at CPU s |",
+        "|---|---|---|---|---|",
+    ]
+    for name, points in record["methods"].items():
+        best = max(points, key=lambda one: one["validation"]["map@5"])
+        values = " | ".join(f"{best['test'][metric]:.4f}" for metric in METRICS)
+        lines.append(f"| {name} | {values} | {best['seconds']:.0f} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", default=["ml1m", "citeulike_t", "generated"])
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--points", type=int, default=6)
+    parser.add_argument("--widths", type=int, nargs="*", default=(256, 256))
+    parser.add_argument("--rank", type=int, default=128)
+    parser.add_argument("--report", action="store_true", help="only write the tables again, from the JSON")
+    options = parse(parser, RESULTS, seconds=0.05, points=1, widths=(4,), rank=3)
+    for data in options.data:
+        name = f"beside_{data}"
+        path = options.results / f"{name}.json"
+        if options.report:
+            if not path.exists():
+                raise SystemExit(f"{path} does not exist: run the script without --report first.")
+            record = json.loads(path.read_text())
+        else:
+            one_core(options.smoke)
+            task, widths, rank = task_of(data, options.smoke), tuple(options.widths), options.rank
+            budget = (task, widths, rank, options.seconds, options.points)
+            record = {"data": data, "widths": widths, "rank": rank, "seconds": options.seconds, "methods": {}}
+            runs = {
+                "tower": lambda: two_tower(*budget),  # noqa: B023
+                "mf": lambda: factorization(task, rank, options.seconds),  # noqa: B023
+                "softmax": lambda: peer("softmax", *budget),  # noqa: B023
+                "bpr": lambda: peer("BPR", *budget),  # noqa: B023
+            }
+            for short in options.methods:
+                method = METHODS[short]
+                record["methods"][method] = runs[short]()
+                print(data, method, record["methods"][method][-1], flush=True)
+                write(options.results, name, record)
+        write(options.results, name, record, report(record))
+        print(report(record))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""What the scripts of this folder share: data, the paper's setting, CPU time on one core, results."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import datasets
+import numpy as np
+from smoke import parse
+
+from everypair.data import Pairs
+from everypair.metrics import stream_metrics
+from everypair.models.recommend.defaults import auto_negative_weight
+from everypair.neural.inputs import Inputs
+from everypair.neural.layers import Layers
+from everypair.neural.objective import TowerObjective
+from everypair.neural.towers import Perceptron
+from everypair.problem.losses import get_loss
+from everypair.problem.negatives import Negatives
+
+RESULTS = Path(__file__).parent / "results"
+OMEGA = {"ml1m": 2.0**-4}  # Table 3; elsewhere the library's rule
+LAMBDA = 4.0  # Table 3, ml1m
+
+__all__ = ["RESULTS", "cpu", "figures", "load", "one_core", "parse", "start_of", "tower_objective", "write"]
+
+
+def load(data: str) -> tuple[Any, Any]:
+    """(train, test): ml1m about 80/20 as in the paper, citeulike_t as published (P = 10), others and ml1m_9to1 9:1."""
+    if data == "ml1m":
+        archive = datasets.read("ml1m")
+        return tuple(datasets.at_least(datasets.sparse(archive, name), 1) for name in ("pos_train", "pos_test"))
+    if data == "citeulike_t":
+        archive = datasets.read("citeulike_t")
+        return tuple(datasets.at_least(datasets.sparse(archive, name), 1) for name in ("train_p10", "test_p10"))
+    if data == "citations":
+        return datasets.split_entries(
+            datasets.at_least(datasets.sparse(datasets.read("citeulike_t"), "citations_sym"), 1), 0.1, random_state=0
+        )
+    return datasets.split(data.removesuffix("_9to1"))
+
+
+def tower_objective(train: Any, data: str, widths: tuple[int, ...], rank: int, dtype: Any = np.float32) -> Any:
+    """The paper's objective: one-hot ids, ELU, logistic loss, ỹ = −1, uniform weights, ridge on all parameters."""
+    pairs, loss = Pairs.from_matrix(train), get_loss("logistic")
+    omega = OMEGA.get(data) or auto_negative_weight("auto", pairs, loss)
+    negatives = Negatives.from_scheme(pairs, omega, "constant", -1.0)
+    towers = tuple(Perceptron(Inputs(size), Layers(widths, rank), np.dtype(dtype)) for size in pairs.shape)
+    return TowerObjective(pairs, loss, negatives, towers, (LAMBDA, LAMBDA), dtype=dtype)
+
+
+def start_of(objective: Any, seed: int = 0) -> Any:
+    """The same random parameters for every method."""
+    random = np.random.default_rng(seed)
+    return tuple(tower.start(random) for tower in objective.towers)
+
+
+def figures(left: Any, right: Any, train: Any, test: Any, ks: tuple[int, ...] = (5,)) -> dict[str, float]:
+    """Ranking metrics of factors; items of the training set are not ranked. map@k is the paper's mean of precisions."""
+    found = stream_metrics(lambda rows: left[rows] @ right.T, train, test, ks, n_threads=1)
+    papers = {f"map@{k}": found[f"mean_precision@{k}"] for k in ks}
+    return {name: float(value) for name, value in (found | papers).items()}
+
+
+def one_core(smoke: bool) -> None:
+    """Keep this process on one core, jax's threads included, but in a smoke run: CPU time is then time on one core."""
+    if not smoke and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def cpu() -> float:
+    """CPU seconds of this process."""
+    return time.process_time()
+
+
+def write(folder: Path, name: str, record: Any, text: str | None = None) -> None:
+    """Write <name>.json and, with a text, <name>.md."""
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=1))
+    if text is not None:
+        (folder / f"{name}.md").write_text(text)

@@ -1,0 +1,132 @@
+"""Figure 2: (a) relative difference to the lowest objective and (b) MAP@5 against CPU time, for every optimiser.
+
+    python experiments/esl/figure2.py [--data ml1m] [--seconds 50] [--methods adam newton …] [--report]
+
+The paper's seven methods, both line searches of its Newton method, ours (gauss-newton, adam). One core, CPU seconds of
+the steps alone, the same start; the evaluation of L is in the time where a method needs it, of MAP@5 never. Methods run
+so far are kept in figure2_<data>.json; a run replaces those it names. Writes .md and (matplotlib) .png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import RESULTS, cpu, figures, load, one_core, parse, start_of, tower_objective, write
+
+from everypair.neural.optimizers.choose import make_optimizer
+from everypair.neural.optimizers.estimates import Stochastic
+from everypair.neural.optimizers.state import TowerState
+
+METHODS = (
+    "adam", "gauss-newton", "gd-diag", "newton", "newton-unit", "sampling-diag", "sogram-diag", "gd", "sogram",
+    "sampling",
+)  # fmt: skip
+SHORT = 10  # steps of a sweep of stochastic gradient here, so that there are points
+
+
+def trace(name: str, objective: Any, train: Any, test: Any, seconds: float, points: int) -> list[dict[str, float]]:
+    """CPU seconds, L and MAP@5 along the way; whatever is compiled is compiled before."""
+    theta = start_of(objective)
+    optimizer = make_optimizer(name, objective)
+    if isinstance(optimizer, Stochastic):
+        optimizer.sweep = SHORT
+    optimizer.step(TowerState(theta, optimizer.fresh(theta)))
+    state, spent, found = TowerState(theta, optimizer.fresh(theta)), 0.0, []
+    while spent < seconds:
+        begin = cpu()
+        state = optimizer.step(state)
+        spent += cpu() - begin
+        entry = {"seconds": spent, "steps": state.steps, "objective": float(state.objective)}
+        if not found or spent >= seconds or spent >= seconds * (1 + sum("map@5" in one for one in found)) / points:
+            entry["map@5"] = figures(state.left, state.right, train, test)["map@5"]
+        found.append(entry)
+        if not np.isfinite(entry["objective"]):
+            break
+    return found
+
+
+def report(record: dict[str, Any]) -> str:
+    options, traces = record["options"], record["traces"]
+    best = min(one["objective"] for points in traces.values() for one in points)
+    lines = [
+        f"# Figure 2 on {options['data']}: who gets where in how many CPU seconds",
+        "",
+        f"Towers {'-'.join(map(str, (*options['widths'], options['rank'])))}, ids, ELU, ω = {record['omega']:.4g}, "
+        f"λ = 4; one core; seed 0. The lowest objective of all is {best:,.0f}.",
+        "",
+        "| method | s | steps | final objective | above the lowest | best MAP@5 | at s | s to gd-diag's objective |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    bar = traces["gd-diag"][-1]["objective"] if "gd-diag" in traces else None
+    for name in sorted(traces, key=lambda name: traces[name][-1]["objective"]):
+        points = traces[name]
+        last, top = points[-1], max((one for one in points if "map@5" in one), key=lambda one: one["map@5"])
+        reached = next((f"{one['seconds']:.0f}" for one in points if bar is not None and one["objective"] <= bar), "–")
+        lines.append(
+            f"| {name} | {last['seconds']:.0f} | {last['steps']} | {last['objective']:,.0f} | "
+            f"{last['objective'] / best - 1:.1%} | {top['map@5']:.4f} | {top['seconds']:.0f} | {reached} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def plot(path: Path, traces: dict[str, Any]) -> None:
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+    except ImportError:
+        print("matplotlib is not installed: no plot (pip install everypair[plot]).")
+        return
+    best = min(one["objective"] for points in traces.values() for one in points)
+    figure, axes = plt.subplots(1, 2, figsize=(12, 4.5))
+    for name, points in traces.items():
+        seconds = [one["seconds"] for one in points]
+        axes[0].semilogy(seconds, [max(one["objective"] / best - 1, 1e-4) for one in points], label=name)
+        measured = [one for one in points if "map@5" in one]
+        axes[1].plot([one["seconds"] for one in measured], [one["map@5"] for one in measured], marker=".", label=name)
+    axes[0].set(xlabel="CPU seconds", ylabel="relative difference to the lowest objective")
+    axes[1].set(xlabel="CPU seconds", ylabel="MAP@5")
+    axes[1].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=100)
+    plt.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default="ml1m")
+    parser.add_argument("--seconds", type=float, default=50)
+    parser.add_argument("--points", type=int, default=8, help="how often MAP@5 is measured")
+    parser.add_argument("--methods", nargs="+", default=METHODS, choices=METHODS)
+    parser.add_argument("--widths", type=int, nargs="*", default=(256, 256))
+    parser.add_argument("--rank", type=int, default=128)
+    parser.add_argument("--report", action="store_true", help="only write table and plot again, from the JSON")
+    options = parse(parser, RESULTS, seconds=0.01, points=2, widths=(4,), rank=3)
+    name = f"figure2_{options.data}"
+    path = options.results / f"{name}.json"
+    record = json.loads(path.read_text()) if path.exists() else {"traces": {}}
+    if not options.report:
+        one_core(options.smoke)
+        train, test = load(options.data)
+        objective = tower_objective(train, options.data, tuple(options.widths), options.rank)
+        record["options"] = {"data": options.data, "widths": list(options.widths), "rank": options.rank}
+        record["omega"] = float(objective.negatives.right.mean())
+        for method in options.methods:
+            points = trace(method, objective, train, test, options.seconds, options.points)
+            record["traces"][method] = points
+            write(options.results, name, record)
+            print(method, points[-1], flush=True)
+    elif not path.exists():
+        raise SystemExit(f"{path} does not exist: run the script without --report first.")
+    write(options.results, name, record, report(record))
+    print(report(record))
+    plot(path.with_suffix(".png"), record["traces"])
+
+
+if __name__ == "__main__":
+    main()

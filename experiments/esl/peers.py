@@ -1,0 +1,81 @@
+"""The same towers with sampled negatives, in plain JAX and optax: sampled softmax and BPR.
+
+sampled softmax   −log( e^{s_ij} / (e^{s_ij} + Σ_{l∈N} e^{s_il + log(n/|N|)}) ),  N random items shared by the batch
+BPR               log(1 + e^{−(s_ij − s_il)}),  one random item l for each positive
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+BATCH, NEGATIVES, RATE, DECAY = 2048, 1024, 2e-3, 1e-5
+
+
+def embed(layers: Any, theta: Any, ids: Any, words: Any) -> Any:
+    """A tower on some entities: ids, or sparse features where there are any."""
+    Z = theta["ids"][ids] if words is None else words @ theta["features"]
+    return layers({"matrices": theta["matrices"], "biases": theta["biases"]}, Z)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def losses(kind: str, layers: Any, theta: Any, batch: Any) -> Any:
+    """Mean loss of a batch."""
+    users, items, others, words, other_words, count = batch
+    U = embed(layers, theta[0], users, None)
+    V, N = embed(layers, theta[1], items, words), embed(layers, theta[1], others, other_words)
+    positive = jnp.sum(U * V, axis=1)
+    if kind == "BPR":
+        return jnp.mean(jnp.logaddexp(0.0, jnp.sum(U * N, axis=1) - positive))
+    negative = U @ N.T + jnp.log(count / len(N))
+    return jnp.mean(jax.nn.logsumexp(jnp.concatenate([positive[:, None], negative], axis=1), axis=1) - positive)
+
+
+class Peer:
+    """Adam with a small decay on batches of positives and random negatives."""
+
+    def __init__(self, kind: str, towers: Any, train: Any, words: Any = None, batch: int = BATCH) -> None:
+        self.kind, self.towers, self.words = kind, towers, words
+        self.layers = towers[0].layers
+        coo = train.tocoo()
+        self.users, self.items, self.count = coo.row, coo.col, train.shape[1]
+        self.batch = min(batch, len(self.users))
+        self.adam = optax.adamw(RATE, weight_decay=DECAY)
+        self.random = np.random.default_rng(0)
+        self._update = jax.jit(self._updated)
+
+    def start(self, theta: Any) -> Any:
+        """(parameters, state of Adam)."""
+        theta = jax.tree_util.tree_map(jnp.asarray, theta)
+        return theta, self.adam.init(theta)
+
+    def step(self, state: Any) -> Any:
+        """Ten batches."""
+        for _ in range(10):
+            chosen = self.random.integers(len(self.users), size=self.batch)
+            size = self.batch if self.kind == "BPR" else min(NEGATIVES, self.count)
+            others = self.random.integers(self.count, size=size)
+            items = self.items[chosen]
+            batch = (self.users[chosen], items, others, self._words(items), self._words(others), float(self.count))
+            state = self._update(*state, batch)
+        return jax.block_until_ready(state)
+
+    def factors(self, state: Any) -> tuple[Any, Any]:
+        """U and V."""
+        theta = jax.tree_util.tree_map(np.asarray, state[0])
+        return tuple(tower.factors(part) for tower, part in zip(self.towers, theta))
+
+    def _updated(self, theta: Any, moments: Any, batch: Any) -> Any:
+        gradient = jax.grad(lambda theta: losses(self.kind, self.layers, theta, batch))(theta)
+        updates, moments = self.adam.update(gradient, moments, theta)
+        return optax.apply_updates(theta, updates), moments
+
+    def _words(self, items: Any) -> Any:
+        if self.words is None:
+            return None
+        return type(self.words)(self.words.indices[items], self.words.values[items])

@@ -1,0 +1,42 @@
+"""Rows in blocks: what a tower keeps of one block at a time bounds its memory, and padding bounds what jax compiles.
+
+A block has at most 2048 rows; a shorter one is filled up with zero rows to a multiple of 256, or to a power of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.parallel import BLOCK_ROWS, even_chunks
+
+Array = NDArray[Any]
+STEP = 256
+
+
+def padded_rows(count: int) -> int:
+    """The number of rows that a block of ``count`` rows is filled up to.
+
+    >>> [padded_rows(count) for count in (1, 3, 200, 300, 2048)]
+    [1, 4, 256, 512, 2048]
+    """
+    return 1 << (count - 1).bit_length() if count <= STEP else -(-count // STEP) * STEP
+
+
+def blocks(rows: int) -> Iterator[tuple[slice, int]]:
+    """Every block of ``rows`` rows: which they are, and how many it is filled up to."""
+    for start, stop in even_chunks(rows, BLOCK_ROWS):
+        yield slice(start, stop), padded_rows(stop - start)
+
+
+def filled(array: Array, rows: slice, size: int) -> Array:
+    """A block of an array, filled up with zero rows."""
+    block = array[rows]
+    if len(block) == size:
+        return block
+    out = np.zeros((size, *array.shape[1:]), array.dtype)
+    out[: len(block)] = block
+    return out

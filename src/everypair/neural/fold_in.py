@@ -1,0 +1,111 @@
+"""Fold-in of entities that come later: the row e that training would have given them, everything else as it is.
+
+    min_e  Σ_{j∈Ω_i} [c ℓ(y, s) − ½ p q_j (ỹ − s)²] + ½ Σ_j p q_j (ỹ_j − s_j)² + ½ λ ‖e‖²,     s = f(z + e) · v_j
+
+z is what features say (0 without them). Rows are independent: Gauss-Newton directions by conjugate gradients, lengths
+by backtracking, each with numbers of its own for every row. From e = 0 the result is a local optimum.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.neural.towers import Perceptron
+from everypair.neural.trees import Tree, zeros_like
+from everypair.problem.outside import Quadratic
+from everypair.problem.rows import RowProblem
+from everypair.problem.stored import StoredPairs
+
+Array = NDArray[Any]
+STEPS, CG_STEPS, TRIALS = 30, 8, 12
+SUFFICIENT = 1e-4
+TOL = 1e-7  # relative decrease at which a row has arrived
+
+
+class NewRows:
+    """Rows e of new entities under a tower: value, gradient and Gauss-Newton product, row by row."""
+
+    def __init__(
+        self, tower: Perceptron, theta: Tree, said: Array, problem: RowProblem, other: Array, reg: float, n_threads: int
+    ) -> None:
+        self.tower, self.said, self.problem, self.other = tower, said, problem, other
+        self.upper = {"matrices": theta["matrices"], "biases": theta["biases"]}
+        self.still = zeros_like(self.upper)
+        self.reg, self.n_threads = tower.dtype.type(reg), n_threads
+        gram = problem.gram_of(other, n_threads)
+        p = problem.this_weights[:, None]
+        self.quadratic = Quadratic(problem.this_weights, gram.matrix, p * problem.pulls(gram))
+
+    def at(self, own: Array) -> tuple[StoredPairs, Array, Array]:
+        """Stored pairs, factors and values of the rows."""
+        U = self.tower.above(self.upper, self.said + own)
+        stored = StoredPairs(self.problem, U, self.other, self.n_threads)
+        wide = U.astype(np.float64)
+        quadratic = 0.5 * np.einsum("ik,ik->i", wide, self.quadratic.curved(wide))
+        linear = np.einsum("ik,ik->i", wide, np.broadcast_to(self.quadratic.pulled, wide.shape))
+        ridge = 0.5 * float(self.reg) * np.einsum("ik,ik->i", own, own, dtype=np.float64)
+        return stored, U, stored.row_values + quadratic - linear + ridge
+
+    def gradient(self, own: Array, stored: StoredPairs, U: Array) -> Array:
+        """∂/∂e of every row."""
+        by_factors = (stored.gradient() + self.quadratic.slope(U)).astype(own.dtype)
+        return self.tower.pulled(self.upper, self.said + own, by_factors)[1] + self.reg * own
+
+    def product(self, own: Array, stored: StoredPairs, direction: Array) -> Array:
+        """The Gauss-Newton matrix of every row times its direction."""
+        Z = self.said + own
+        N = self.tower.pushed(self.upper, Z, self.still, direction)
+        bent = (stored.product(N) + self.quadratic.curved(N)).astype(own.dtype)
+        return self.tower.pulled(self.upper, Z, bent)[1] + self.reg * direction
+
+
+def folded_rows(
+    tower: Perceptron, theta: Tree, said: Array, problem: RowProblem, other: Array, reg: float, n_threads: int = 1
+) -> Array:
+    """Factors of new entities with these pairs, of whom features say ``said``, the first product without ids."""
+    rows = NewRows(tower, theta, said, problem, other, reg, n_threads)
+    own = np.zeros_like(said)
+    stored, U, values = rows.at(own)
+    for _ in range(STEPS):
+        gradient = rows.gradient(own, stored, U)
+        direction = _directions(rows, own, stored, gradient)
+        slopes = _dots(gradient, direction)
+        lengths = np.ones(len(own), own.dtype)
+        for _ in range(TRIALS):
+            trial = own + lengths[:, None] * direction
+            found = rows.at(trial)
+            enough = found[2] <= values + SUFFICIENT * lengths * slopes
+            if enough.all():
+                break
+            lengths[~enough] /= 2
+        lengths[~enough] = 0
+        own = own + lengths[:, None] * direction
+        before, (stored, U, values) = values, rows.at(own)
+        if (before - values <= TOL * np.maximum(np.abs(before), 1)).all():
+            break
+    return U
+
+
+def _directions(rows: NewRows, own: Array, stored: StoredPairs, gradient: Array) -> Array:
+    """Conjugate gradients, every row by itself."""
+    step, residual = np.zeros_like(gradient), -gradient
+    direction, size = residual, _dots(residual, residual)
+    for _ in range(CG_STEPS):
+        curved = rows.product(own, stored, direction)
+        lengths = _ratio(size, _dots(direction, curved))[:, None].astype(own.dtype)
+        step = step + lengths * direction
+        residual = residual - lengths * curved
+        before, size = size, _dots(residual, residual)
+        direction = residual + _ratio(size, before)[:, None].astype(own.dtype) * direction
+    return step
+
+
+def _dots(one: Array, other: Array) -> NDArray[np.float64]:
+    return np.asarray(np.einsum("ik,ik->i", one, other, dtype=np.float64))
+
+
+def _ratio(above: Array, below: Array) -> Array:
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)

@@ -1,0 +1,111 @@
+"""What the stochastic methods share: a random estimate ĝ of ∇L, and how a step uses it.
+
+plain   θ ← θ − δ ĝ                    diag   M ← M + ĝ²,   θ ← θ − δ ĝ / √(μ + M)     (51)
+
+A sweep is as many steps as sample ratios ρ fit into one; L is evaluated after it. Random numbers depend on the seed
+and the number of the step alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.neural.objective import TowerObjective
+from everypair.neural.optimizers.gd import adagrad
+from everypair.neural.optimizers.state import Evaluated, TowerState
+from everypair.neural.trees import Both, plus, zeros_like
+
+Array = NDArray[Any]
+RATIO = 0.01  # ρ
+PLAIN_RATE, DIAGONAL_RATE = 2.0**-25, 0.01
+
+
+class Estimate(Protocol):
+    """An estimate of ∇L from a random part of the pairs."""
+
+    def fresh(self) -> dict[str, Any]:
+        """What it remembers before its first step."""
+        ...
+
+    def __call__(self, theta: Both, memory: dict[str, Any], random: np.random.Generator) -> tuple[Both, dict[str, Any]]:
+        """ĝ at θ, and what is remembered."""
+        ...
+
+
+class Stochastic(Evaluated):
+    """Steps along random estimates of the gradient."""
+
+    descends = False
+
+    def __init__(
+        self,
+        objective: TowerObjective,
+        estimate: Estimate,
+        diagonal: bool,
+        rate: float | None = None,
+        seed: int = 0,
+        ratio: float = RATIO,
+    ) -> None:
+        super().__init__(objective)
+        self.estimate, self.diagonal, self.seed = estimate, diagonal, seed
+        self.rate = rate or (DIAGONAL_RATE if diagonal else PLAIN_RATE)
+        self.sweep = max(1, round(1 / ratio))
+
+    def fresh(self, theta: Both) -> dict[str, Any]:
+        """AdaGrad's sums and what the estimate remembers."""
+        return {"squares": zeros_like(theta) if self.diagonal else (), "estimate": self.estimate.fresh()}
+
+    def step(self, state: TowerState) -> TowerState:
+        """1/ρ steps."""
+        theta, squares, remembered = state.theta, state.memory["squares"], state.memory["estimate"]
+        for number in range(state.steps, state.steps + self.sweep):
+            gradient, remembered = self.estimate(theta, remembered, np.random.default_rng([self.seed, number]))
+            if self.diagonal:
+                squares, direction = adagrad(squares, gradient)
+                theta = plus(theta, self.rate, direction)
+            else:
+                theta = plus(theta, -self.rate, gradient)
+        memory = {"squares": squares, "estimate": remembered}
+        return self.moved(self.objective.at(theta), memory, state.steps + self.sweep)
+
+
+class Draws:
+    """Stored pairs by number, entities without any, and sums over drawn ones: what the estimates are made of."""
+
+    def __init__(self, objective: TowerObjective) -> None:
+        rows, columns = objective.factor_space.rows
+        self.objective = objective
+        self.owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
+        self.indices = rows.indices.astype(np.int64)
+        self.counts = np.diff(rows.indptr), np.diff(columns.indptr)
+        self.weights = rows.this_weights.astype(np.float64), columns.this_weights.astype(np.float64)
+
+    def slopes(self, pairs: Array, left: Array, right: Array) -> Array:
+        """r = c ℓ'(s) − p_i q_j (s − ỹ) of stored pairs by number, whose factors are given row by row."""
+        rows = self.objective.factor_space.rows[0]
+        scores = np.einsum("ek,ek->e", left, right, dtype=np.float64)
+        weights = self.weights[0][self.owners[pairs]] * self.weights[1][self.indices[pairs]]
+        values = rows.values[pairs] if rows.imputed else rows.values[0]
+        slopes = self.objective.loss.slope(rows.targets[pairs], scores)
+        return np.asarray(rows.weights[pairs] * slopes - weights * (scores - values))
+
+    def imputed(self, side: int, entities: Array) -> Array:
+        """Rows of Ũ or Ṽ with ỹ_ij = ũ_i·ṽ_j; a constant ỹ is (ỹ, 1)."""
+        rows = self.objective.factor_space.rows[side]
+        if rows.this_values is not None:
+            return rows.this_values[entities].astype(np.float64)
+        return np.full((len(entities), 1), float(rows.values[0]) if side == 0 else 1.0)
+
+    def assembled(self, theta: Both, gradients: tuple[Array, Array], entities: tuple[Array, Array]) -> Both:
+        """ĝ from gradients by the factors of some entities: Jacobians transposed, and the whole ridge."""
+        dtype = self.objective.dtype
+        left, right = (
+            plus(tower.adjoint(part, gradient.astype(dtype), rows), reg, part)
+            for tower, part, gradient, rows, reg in zip(
+                self.objective.towers, theta, gradients, entities, self.objective.reg
+            )
+        )
+        return left, right

@@ -1,0 +1,48 @@
+"""Where an optimiser stands: parameters, what it remembers of the way, and how many steps it took.
+
+All of it is trees of arrays and numbers, from which a later run goes on with the same bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from everypair.neural.objective import Point, TowerObjective
+from everypair.neural.trees import Both
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class TowerState:
+    """Parameters of both towers, the optimiser's ``memory``, its steps so far; L and the factors where evaluated."""
+
+    theta: Both
+    memory: dict[str, Any]
+    steps: int = 0
+    objective: float | None = None
+    left: Array | None = None
+    right: Array | None = None
+    rounding: float = 0.0
+
+
+class Evaluated:
+    """Base of optimisers: the point of the last state is at hand, so that the next step need not evaluate it again."""
+
+    def __init__(self, objective: TowerObjective) -> None:
+        self.objective = objective
+        self._last: Point | None = None
+
+    def at(self, state: TowerState) -> Point:
+        """The point of a state."""
+        if self._last is not None and self._last.theta is state.theta:
+            return self._last
+        return self.objective.at(state.theta)
+
+    def moved(self, point: Point, memory: dict[str, Any], steps: int) -> TowerState:
+        """The state at an evaluated point."""
+        self._last = point
+        return TowerState(point.theta, memory, steps, point.value, point.left, point.right, point.rounding)

@@ -1,0 +1,83 @@
+"""From what a user gives of one side to its tower: features checked and mapped, ids, layers, start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from everypair.features.feature_map import FeatureMap, checked_matrix
+from everypair.features.matrix import Features
+from everypair.neural.functions import FunctionTower, PureTower
+from everypair.neural.inputs import Inputs
+from everypair.neural.layers import Layers
+from everypair.neural.towers import Perceptron, Tower
+from everypair.neural.trees import Tree
+
+Array = NDArray[Any]
+SIDES = ("left", "right")
+
+
+@dataclass(frozen=True)
+class SidePlan:
+    """How one side becomes a tower: the layers or the functions brought along, and what is known of its entities."""
+
+    side: int
+    layers: Layers
+    function: PureTower | None
+    own: bool
+    feature_map: FeatureMap | None
+    dtype: Any
+    n_threads: int = 1
+
+    @classmethod
+    def of(
+        cls,
+        side: int,
+        layers: Layers,
+        function: PureTower | None,
+        own: bool,
+        normalize: bool,
+        features: Any,
+        dtype: Any,
+        n_threads: int,
+    ) -> SidePlan:
+        """Check what is said of a side."""
+        feature_map = None
+        if features is not None:
+            feature_map = FeatureMap.of(features, f"{SIDES[side]}_features", normalize)
+        elif not own:
+            raise ValueError(
+                f"own_vectors=False on the {SIDES[side]} side needs {SIDES[side]}_features: nothing else is left to "
+                "learn from. Give a (left, right) pair to switch off one side only."
+            )
+        return cls(side, layers, function, own, feature_map, np.dtype(dtype), n_threads)
+
+    def tower(self, count: int, features: Any, known: bool = True) -> Tower:
+        """The tower on ``count`` entities, those of training or later ones (which have no ids)."""
+        matrix = None if self.feature_map is None else self.feature_map(features, count, self.dtype)
+        if self.function is None:
+            mapped = None if matrix is None else Features(matrix, self.dtype)
+            inputs = Inputs(count, self.own and known, mapped, n_threads=self.n_threads)
+            return Perceptron(inputs, self.layers, self.dtype)
+        parts = {} if self.feature_map is None else _groups(features, matrix, self.feature_map, self.dtype)
+        return FunctionTower(self.function, parts, count, self.layers.rank, self.dtype, known)
+
+    def said(self, theta: Tree, count: int, features: Any) -> Array:
+        """The first product of later entities without ids: what features say, zeros without them."""
+        if features is None:
+            return np.zeros((count, self.layers.first), self.dtype)
+        tower = self.tower(count, features, known=False)
+        assert isinstance(tower, Perceptron)
+        return tower.inputs.product(theta)
+
+
+def _groups(features: Any, matrix: Any, feature_map: FeatureMap, dtype: Any) -> dict[str, Any]:
+    """Features by the names of their groups; with unit rows, or without names, one matrix ``"features"``."""
+    if not isinstance(features, Mapping) or sp.issparse(features) or feature_map.normalize:
+        return {"features": matrix}
+    return {str(name): checked_matrix(part, str(name)).astype(dtype) for name, part in features.items()}

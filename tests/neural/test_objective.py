@@ -1,0 +1,56 @@
+"""Value, gradient and Gauss-Newton product of two towers against autodiff of the naive double sum."""
+
+import jax
+import numpy as np
+import pytest
+
+from everypair.neural.layers import Layers
+from everypair.neural.trees import inner, leaves, precision
+
+from .naive import FLOAT64, LOSS, RANK, Naive
+
+CASES = [
+    *({"loss": loss, "value": value} for loss in LOSS for value in (-0.7, "low_rank")),
+    {"kinds": ("both", "ids"), "layers": Layers((), RANK)},
+    {"kinds": ("dropped", "dense"), "layers": Layers((4, 3), RANK, "tanh", biases=False)},
+    {"kinds": ("sparse", "ids"), "layers": Layers((4,), RANK, "elu", temperature=0.3)},
+]
+
+
+def same(found, expected):
+    assert jax.tree_util.tree_structure(found) == jax.tree_util.tree_structure(expected)
+    scale = np.sqrt(sum(float(np.sum(np.square(leaf))) for leaf in leaves(expected)))
+    for one, other in zip(leaves(found), leaves(expected)):
+        assert one.dtype == FLOAT64
+        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-10 * scale)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case.values()))[:60])
+def test_value_gradient_and_product(case):
+    naive = Naive(**case)
+    objective, theta = naive.objective, naive.theta
+    point = objective.at(theta)
+    with precision(FLOAT64):
+        assert point.value == pytest.approx(float(naive.value(theta)), rel=1e-10)
+    same(objective.gradient(point), naive.gradient(theta))
+    direction = naive.direction()
+    product = objective.product(point, direction)
+    same(product, naive.product(theta, direction))
+    assert inner(product, direction) > 0  # positive definite
+
+
+def test_the_gradient_is_that_of_differences():
+    naive = Naive()
+    direction = naive.direction()
+
+    def at(length):
+        moved = jax.tree_util.tree_map(lambda x, d: x + length * d, naive.theta, direction)
+        return naive.objective.at(moved).value
+
+    slope = inner(naive.objective.gradient(naive.objective.at(naive.theta)), direction)
+    assert slope == pytest.approx((at(1e-5) - at(-1e-5)) / 2e-5, rel=1e-6)
+
+
+def test_no_global_flag():
+    Naive()
+    assert not jax.config.jax_enable_x64

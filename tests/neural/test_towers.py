@@ -1,0 +1,66 @@
+"""Towers in blocks of rows, of any precision, against one product for all rows."""
+
+import jax
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from everypair.features.matrix import Features
+from everypair.neural.functions import FunctionTower, PureTower, padded
+from everypair.neural.inputs import Inputs
+from everypair.neural.layers import Layers
+from everypair.neural.towers import Perceptron
+from everypair.neural.trees import leaves
+
+ROWS = 2100  # two blocks, the second of 52 rows
+
+
+def written_out(theta, X):
+    """One hidden layer of tanh, in numpy."""
+    hidden = np.tanh(theta["ids"] + X @ theta["features"] + theta["biases"][0])
+    return hidden, hidden @ theta["matrices"][0] + theta["biases"][1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_blocks_of_rows_are_all_rows(dtype):
+    random = np.random.default_rng(0)
+    X = random.random((ROWS, 3)) * (random.random((ROWS, 3)) < 0.5)
+    inputs = Inputs(ROWS, features=Features(sp.csr_array(X), dtype))
+    tower = Perceptron(inputs, Layers((4,), 2, "tanh"), np.dtype(dtype))
+    theta = tower.start(random)
+    assert {leaf.dtype for leaf in leaves(theta)} == {np.dtype(dtype)}
+    close = {"rtol": 1e-4, "atol": 1e-4} if dtype == np.float32 else {"rtol": 1e-10, "atol": 1e-12}
+    hidden, U = written_out(theta, X)
+    np.testing.assert_allclose(tower.factors(theta), U, **close)
+    G = random.normal(size=U.shape).astype(dtype)
+    by_Z = (G @ theta["matrices"][0].T) * (1 - hidden**2)
+    found = tower.adjoint(theta, G)
+    np.testing.assert_allclose(found["matrices"][0], hidden.T @ G, **close)
+    np.testing.assert_allclose(found["features"], X.T @ by_Z, **close)
+    np.testing.assert_allclose(found["ids"], by_Z, **close)
+    np.testing.assert_allclose(found["biases"][1], G.sum(axis=0), **close)
+    direction = jax.tree_util.tree_map(lambda leaf: random.normal(size=leaf.shape).astype(dtype), theta)
+    along = sum(float(np.sum(x * y)) for x, y in zip(leaves(found), leaves(direction)))
+    assert float(np.sum(G * tower.tangent(theta, direction))) == pytest.approx(along, rel=close["rtol"])
+
+
+def test_a_function_in_blocks_is_the_function():
+    random = np.random.default_rng(0)
+    X = sp.csr_array(random.random((ROWS, 3)) * (random.random((ROWS, 3)) < 0.5))
+    function = PureTower(
+        lambda random, parts, rank: {"W": random.normal(size=(3, rank))}, lambda theta, parts: parts["x"] @ theta["W"]
+    )
+    tower = FunctionTower(function, {"x": X}, ROWS, 2, np.dtype(np.float64))
+    theta = tower.start(random)
+    np.testing.assert_allclose(tower.factors(theta), X @ theta["W"])
+    np.testing.assert_allclose(tower.tangent(theta, theta), X @ theta["W"])
+    G, rows = random.normal(size=(ROWS, 2)), np.array([5, 2099, 7])
+    np.testing.assert_allclose(tower.adjoint(theta, G)["W"], X.T @ G)
+    np.testing.assert_allclose(tower.adjoint(theta, G[rows], rows)["W"], X[rows].T @ G[rows])
+
+
+def test_padded_rows_multiply_like_the_matrix():
+    random = np.random.default_rng(0)
+    X = sp.csr_array(random.random((6, 5)) * (random.random((6, 5)) < 0.4))
+    W = random.normal(size=(5, 2))
+    np.testing.assert_allclose(np.asarray(padded(X) @ W), X @ W, rtol=1e-5, atol=1e-6)

@@ -1,0 +1,230 @@
+"""TwoTower: the contract of recommenders, and what it claims besides."""
+
+import subprocess
+import sys
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from everypair import OneClassMF, TwoTower
+from everypair.evaluate import ranking_metrics
+from everypair.neural.functions import PureTower, SparseRows, register_tower
+from everypair.testing import RecommenderContract, block_matrix
+from everypair.testing.journey import from_json_and_arrays
+from everypair.testing.recommender import group_of
+
+SMALL = {"widths": (8,), "rank": 3, "max_iter": 30, "learning_rate": 0.02, "random_state": 0}
+
+
+class TestTwoTower(RecommenderContract):
+    def make_model(self, **params):
+        return TwoTower(**{**SMALL, **params})
+
+
+def item_groups():
+    return np.repeat(np.eye(3), [8, 7, 6], axis=0)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_linear_towers_are_matrix_factorization(loss):
+    matrix = (np.random.default_rng(0).random((30, 20)) < 0.3) * 1.0
+    shared = {"loss": loss, "rank": 3, "reg": 0.5, "negative_weight": 0.2, "dtype": "float64", "random_state": 0}
+    mf = OneClassMF(reg_exponent=0, tol=1e-12, max_iter=500, **shared).fit(matrix)
+    towers = TwoTower(widths=(), biases=False, optimizer="newton-unit", tol=1e-12, max_iter=300, **shared).fit(matrix)
+    assert towers.objective_ == pytest.approx(mf.objective_, rel=1e-8)
+    np.testing.assert_allclose(towers.score_users(), mf.score_users(), atol=2e-4)
+    rows = matrix[:3, ::-1]
+    np.testing.assert_allclose(
+        towers.score_users(interactions=rows), mf.score_users(interactions=rows), atol=1e-3
+    )  # fmt: skip
+
+
+def test_a_linear_tower_on_features_is_the_linear_model():
+    matrix, _ = block_matrix()
+    random = np.random.default_rng(0)
+    features = item_groups() @ random.normal(size=(3, 5)) + 0.1 * random.normal(size=(21, 5))
+    shared = {"loss": "squared", "rank": 3, "reg": 0.5, "negative_weight": 0.2, "dtype": "float64", "random_state": 0}
+    own = (True, False)
+    mf = OneClassMF(reg_exponent=0, feature_reg=0.5, own_vectors=own, tol=1e-13, max_iter=500, **shared)
+    mf.fit(matrix, right_features=features)
+    towers = TwoTower(
+        widths=(), biases=False, own_vectors=own, optimizer="newton-unit", tol=1e-13, max_iter=300, **shared
+    ).fit(matrix, right_features=sp.csr_array(features))
+    assert towers.objective_ == pytest.approx(mf.objective_, rel=1e-6)
+    np.testing.assert_allclose(towers.score_users(), mf.score_users(), atol=1e-3)
+    fresh = random.normal(size=(2, 5))
+    np.testing.assert_allclose(
+        np.abs(towers.left_factors_ @ towers.fold_in_items(features=fresh).T),
+        np.abs(mf.left_factors_ @ mf.fold_in_items(features=fresh).T),
+        atol=2e-3,
+    )
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_items_never_seen_are_understood_by_their_features(own):
+    matrix, _ = block_matrix()
+    seen = np.array([j for j in range(21) if j not in (0, 8, 15)])
+    model = TwoTower(**SMALL, own_vectors=(True, own)).fit(matrix[:, seen], right_features=item_groups()[seen])
+    assert model.add_items(features=np.eye(3)).tolist() == [18, 19, 20]
+    scores = model.score_users()[:, 18:]
+    assert scores[:20].argmax(axis=1).tolist() == [0] * 20
+    assert scores[20:34].argmax(axis=1).tolist() == [1] * 14
+    assert scores[34:].argmax(axis=1).tolist() == [2] * 10
+    both = model.fold_in_items(matrix[:, [0]], features=np.eye(3)[:1])
+    assert ((model.left_factors_ @ both.T).ravel()[:20] > 0).all()
+
+
+def test_a_new_user_by_features_by_events_and_by_both():
+    matrix, _ = block_matrix()
+    groups = np.repeat(np.eye(3), [20, 14, 10], axis=0)
+    model = TwoTower(**SMALL).fit(matrix, left_features={"group": groups, "noise": sp.csr_array((44, 2))})
+    fresh = {"group": np.eye(3), "noise": sp.csr_array((3, 2))}
+    rows = np.zeros((3, 21))
+    rows[0, [0, 1, 2]] = rows[1, [8, 9, 10]] = rows[2, [15, 16, 17]] = 1
+    for described in ({"features": fresh}, {"interactions": rows}, {"features": fresh, "interactions": rows}):
+        items, _ = model.recommend(n=1, **described)
+        assert group_of(items, side=1).ravel().tolist() == [0, 1, 2]
+    again = from_json_and_arrays(model)
+    assert np.array_equal(again.fold_in_users(features=fresh), model.fold_in_users(features=fresh))
+
+
+def test_ids_start_from_a_fitted_factorization():
+    matrix, _ = block_matrix()
+    mf = OneClassMF(rank=3, random_state=0).fit(matrix)
+    cold = TwoTower(**{**SMALL, "widths": (), "max_iter": 1, "learning_rate": 1e-9}).fit(matrix, start=mf)
+    np.testing.assert_allclose(cold.score_users(), mf.score_users(), atol=1e-4)
+    with pytest.raises(ValueError, match=r"start has left factors of shape \(44, 3\): there must be 45 rows"):
+        TwoTower(**SMALL).fit(np.pad(matrix, ((0, 1), (0, 0))), start=mf)
+
+
+def test_cosines_with_a_temperature():
+    matrix, held_out = block_matrix()
+    model = TwoTower(**SMALL, temperature=0.25).fit(matrix)
+    np.testing.assert_allclose(np.linalg.norm(model.left_factors_, axis=1), 2, rtol=1e-5)
+    assert np.abs(model.score_users()).max() <= 4 + 1e-5
+    assert np.mean(model.recommend(n=1)[0][:, 0] == held_out) > 0.7
+
+
+def test_patience_keeps_the_best_sweep_and_metrics_are_recorded():
+    matrix, held_out = block_matrix()
+    validation = np.zeros_like(matrix)
+    validation[np.arange(44), held_out] = 1
+    model = TwoTower(**{**SMALL, "max_iter": 60, "patience": 3}).fit(matrix, validation=validation)
+    best = max(entry["ndcg@10"] for entry in model.history_)
+    assert len(model.history_) < 60
+    assert ranking_metrics(model, matrix, validation, ks=(10,))["ndcg@10"] == pytest.approx(best)
+
+
+def init(random, parts, rank):
+    width = parts["kinds"].shape[1]
+    return {"ids": 0.1 * random.normal(size=(parts["count"], rank)), "kinds": 0.1 * random.normal(size=(width, rank)),
+            "words": 0.1 * random.normal(size=(4, rank))}  # fmt: skip
+
+
+def apply(theta, parts):
+    assert isinstance(parts["words"], SparseRows)
+    return theta["ids"][parts["ids"]] + jnp.tanh(parts["kinds"] @ theta["kinds"]) + parts["words"] @ theta["words"]
+
+
+def table(random, parts, rank):
+    return [0.1 * random.normal(size=(parts["count"], rank))]
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "gauss-newton"])
+def test_towers_brought_along(optimizer):
+    matrix, held_out = block_matrix()
+    words = sp.csr_array(np.random.default_rng(0).random((21, 4)) < 0.5).astype(float)
+    towers = PureTower(table, lambda theta, parts: theta[0][parts["ids"]]), PureTower(init, apply)
+    rate = None if optimizer == "gauss-newton" else 0.02
+    model = TwoTower(**{**SMALL, "learning_rate": rate}, towers=towers, optimizer=optimizer)
+    model.fit(matrix, right_features={"kinds": item_groups(), "words": words})
+    assert np.mean(model.recommend(n=1)[0][:, 0] == held_out) == 1
+    assert np.mean(model.recommend(interactions=matrix, n=1)[0][:, 0] == held_out) == 1
+    assert model.fold_in_items(features={"kinds": np.eye(3), "words": words[:3]}).shape == (3, 3)
+    with pytest.raises(TypeError, match=r'register_tower\("name", tower\)'):
+        model.to_parts()
+
+
+def test_registered_towers_are_written_down():
+    register_tower("table", PureTower(table, pick))
+    matrix, _ = block_matrix()
+    model = TwoTower(**{**SMALL, "towers": "table"}).fit(matrix)
+    again = from_json_and_arrays(model)
+    assert np.array_equal(again.score_users(interactions=matrix), model.score_users(interactions=matrix))
+    register_tower("table", PureTower(table, pick))
+    with pytest.raises(ValueError, match="another tower is registered as 'table' already"):
+        register_tower("table", PureTower(table, apply))
+    with pytest.raises(TypeError, match="a name and a PureTower"):
+        register_tower("table", table)
+
+
+def pick(theta, parts):
+    return theta[0][parts["ids"]]
+
+
+BAD = {
+    "widths": [(256, "widths must be a tuple"), ((0,), "every width must be an integer")],
+    "rank": [(0, "rank must be an integer"), (99, "larger than both sides")],
+    "activation": [("gelu", "activation must be one of 'elu', 'relu', 'tanh', 'identity'")],
+    "id_dropout": [(1.0, "id_dropout must be a finite number ≥ 0 and < 1"), ("no", "id_dropout must be")],
+    "temperature": [(0, "temperature must be a finite number > 0")],
+    "learning_rate": [(0, "learning_rate must be a finite number > 0"), (np.inf, "learning_rate must be")],
+    "optimizer": [("sgd", "optimizer must be one of 'adam', 'gd'"), (None, "optimizer must be one of")],
+    "towers": [("none such", "no tower is registered as 'none such'"), (3, "towers must be a PureTower"),
+               ((None, 3), "a tower must be a PureTower")],
+    "reg": [(-1, "reg must be a finite number ≥ 0")],
+    "own_vectors": [((True, False), "own_vectors=False on the right side needs right_features"), (3, "True or False")],
+    "biases": [(1, "biases must be True or False")],
+    "max_iter": [(0, "max_iter must be")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value", "match"), [(name, *bad) for name, several in BAD.items() for bad in several])
+def test_bad_parameters_are_refused(name, value, match):
+    with pytest.raises(ValueError, match=match):
+        TwoTower(**{**SMALL, name: value}).fit(block_matrix()[0])
+
+
+def test_what_an_optimiser_would_ignore_is_refused():
+    matrix, _ = block_matrix()
+    with pytest.raises(ValueError, match="optimizer='gd' searches for its steps: leave learning_rate at None"):
+        TwoTower(**SMALL, optimizer="gd").fit(matrix)
+    with pytest.raises(ValueError, match="id_dropout needs optimizer=\"adam\", not 'newton'"):
+        TwoTower(**{**SMALL, "learning_rate": None}, optimizer="newton", id_dropout=0.1).fit(matrix)
+    towers = PureTower(table, pick)
+    with pytest.raises(ValueError, match="no side of this model has ids of its own"):
+        TwoTower(**SMALL, towers=towers).fit(matrix, start=OneClassMF(rank=3, max_iter=1).fit(matrix))
+
+
+def test_bad_descriptions_are_refused():
+    matrix, _ = block_matrix()
+    model = TwoTower(**{**SMALL, "max_iter": 1}).fit(matrix)
+    with pytest.raises(ValueError, match="fitted without left_features"):
+        model.recommend(features=np.eye(3))
+    with pytest.raises(ValueError, match="give the interactions of new entities, their features, or both"):
+        model.fold_in_users()
+    with pytest.raises(ValueError, match="give those as well"):
+        model.fold_in_users(features=np.eye(3), weights=[1.0])
+    with pytest.raises(NotImplementedError, match="use OneClassMF"):
+        model.explain(0, 0)
+    narrow = PureTower(table, lambda theta, parts: theta[0][parts["ids"], :2])
+    with pytest.raises(ValueError, match=r"one row of 3 numbers \(rank\) per entity"):
+        TwoTower(**{**SMALL, "towers": narrow}).fit(matrix)
+
+
+def test_the_core_never_imports_jax_and_without_it_a_sentence_names_the_extra():
+    code = """
+import sys
+import everypair
+assert not [name for name in sys.modules if name.split(".")[0] in ("jax", "optax")]
+assert "TwoTower" in everypair.__all__
+sys.modules["jax"] = None
+try:
+    everypair.TwoTower
+except ImportError as failure:
+    print(failure)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "TwoTower needs jax, which is not installed: pip install everypair[neural]."
