@@ -21,6 +21,12 @@ def test_version_and_help(run):
     assert all(name in listed for name in COMMANDS)
 
 
+def test_no_argument_shows_the_help_page(run):
+    shown = run(code=2)
+    assert "recommend" in shown.output
+    assert "everypair: " not in shown.output
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_has_help(run, name):
     from typer.main import get_command

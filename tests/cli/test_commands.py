@@ -2,9 +2,11 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from pyarrow import parquet
 
 import everypair
@@ -101,6 +103,22 @@ def test_recommend_is_the_same_in_small_blocks(folder, run, monkeypatch):
     monkeypatch.setattr("everypair.cli.recommend.MOST_ROWS", 7)
     run("recommend", "model.ep", "--all", "-o", "blocks.csv")
     assert (folder / "whole.csv").read_text() == (folder / "blocks.csv").read_text()
+
+
+def test_blocks_of_many_users_give_the_bits_of_one_call(folder, run, monkeypatch):
+    random = np.random.default_rng(0)
+    seen = sp.random_array((9000, 300), density=0.01, format="csr", dtype=np.float32, rng=random)
+    model = everypair.Popularity().fit(seen)
+    left, right = (random.standard_normal((rows, 16), np.float32) for rows in seen.shape)
+    model.state_ = replace(model.state_, left_factors=left, right_factors=right)
+    model.save("many.ep")
+    monkeypatch.setattr("everypair.cli.recommend.MOST_ROWS", 4100)
+    run("recommend", "many.ep", "--all", "-n", 5, "-o", "many.parquet")
+    items, scores = model.recommend(n=5)
+    table = parquet.read_table("many.parquet")
+    assert np.array_equal(table["item"].to_numpy(), items.ravel())
+    assert np.array_equal(table["score"].to_numpy(), scores.ravel())
+    assert parquet.ParquetFile("many.parquet").metadata.num_row_groups == 2
 
 
 def test_lists_may_be_short(folder, run):

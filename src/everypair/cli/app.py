@@ -49,7 +49,8 @@ class Commands(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = DONE
         except Shown as failure:
-            code = _refuse(f"{failure.format_message().rstrip('.')}. {_advice(failure)}", given)
+            said = failure.format_message()  # nothing where the help page has been shown instead
+            code = _refuse(f"{said.rstrip('.')}. {_advice(failure)}", given) if said else MISTAKE
         except MISTAKES as failure:
             if os.environ.get("EVERYPAIR_TRACEBACK"):
                 raise
@@ -98,11 +99,10 @@ def main(
 
 def _refuse(sentence: str, given: list[str]) -> int:
     sys.stderr.write(f"everypair: {as_options(sentence, given)}\n")
-    with_nowhere_to_write = sys.stdout
     try:
-        with_nowhere_to_write.flush()
+        sys.stdout.flush()
     except OSError:  # a full disk behind standard output: what is left in the buffer cannot be kept
-        os.dup2(os.open(os.devnull, os.O_WRONLY), with_nowhere_to_write.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return MISTAKE
 
 

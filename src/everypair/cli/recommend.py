@@ -15,6 +15,7 @@ from everypair.cli.say import note, show, table
 
 BYTES_PER_ANSWER = 160  # of a block: positions, scores, ids and their text on the way into a file
 MOST_ROWS = 2**15  # so that progress is seen
+SAME_BITS = 4096  # from so many rows on a product is cut in the same way, whatever their number
 SHOWN_USERS = 20  # on a terminal
 
 
@@ -155,9 +156,20 @@ def _new(path: Path, items: Any, quiet: bool) -> tuple[Any, Any]:
 
 
 def _blocks(count: int, rows: int) -> Any:
+    """Cut users into blocks whose answers are, to the last bit, those of one call for all of them.
+
+    A block has ``rows`` of them, a multiple of 4096 if it has as many; a short rest joins the block before it.
+
+    >>> [(int(block[0]), len(block)) for block in _blocks(10_000, 5_000)], [len(block) for block in _blocks(5, 2)]
+    ([(0, 4096), (4096, 5904)], [2, 2, 1])
+    """
     import numpy as np
 
-    return (np.arange(start, min(start + rows, count)) for start in range(0, count, rows))
+    size = rows - rows % SAME_BITS if rows >= SAME_BITS else rows
+    starts = list(range(0, count, size))
+    if size >= SAME_BITS and len(starts) > 1 and count - starts[-1] < SAME_BITS:
+        starts.pop()
+    return (np.arange(start, stop) for start, stop in zip(starts, [*starts[1:], count]))
 
 
 def _print(asked: Asked, items: Any, run: Run) -> None:
