@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair import OneClassMF, TwoTower
+from everypair import Checkpoint, OneClassMF, TwoTower
 from everypair.evaluate import ranking_metrics
 from everypair.neural.functions import PureTower, SparseRows, register_tower
 from everypair.testing import RecommenderContract, block_matrix
@@ -219,7 +219,7 @@ def test_the_core_never_imports_jax_and_without_it_a_sentence_names_the_extra():
 import sys
 import everypair
 assert not [name for name in sys.modules if name.split(".")[0] in ("jax", "optax")]
-assert "TwoTower" in everypair.__all__
+assert "TwoTower" in dir(everypair)
 sys.modules["jax"] = None
 try:
     everypair.TwoTower
@@ -228,3 +228,17 @@ except ImportError as failure:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "TwoTower needs jax, which is not installed: pip install everypair[neural]."
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "gauss-newton", "gd-diag", "sampling-diag", "sg46", "sogram-diag"])
+def test_an_interrupted_training_goes_on_with_the_same_bits(optimizer, tmp_path):
+    matrix, _ = block_matrix()
+    rate = {"gauss-newton": None, "gd-diag": None, "sg46": 1e-4}.get(optimizer, 0.02)
+    parameters = {**SMALL, "optimizer": optimizer, "learning_rate": rate, "tol": 0.0, "random_state": 0}
+    keep = Checkpoint(tmp_path / "towers.ckpt", every=2)
+    TwoTower(**{**parameters, "max_iter": 4}).fit(matrix, callbacks=[keep])
+    resumed = TwoTower(**{**parameters, "max_iter": 6}).fit(matrix, callbacks=[keep])
+    whole = TwoTower(**{**parameters, "max_iter": 6}).fit(matrix)
+    assert len(resumed.history_) == 6
+    np.testing.assert_array_equal(resumed.left_factors_, whole.left_factors_)
+    np.testing.assert_array_equal(resumed.right_factors_, whole.right_factors_)
