@@ -82,7 +82,7 @@ def blend_gain() -> str:
     names = ["yelp2018", "citeulike_t", "lastfm_hetrec", "ml1m", "ml100k", "debian"]
     kinds = {"factors": "three", "items": "two", "blend": "one"}
     drawing = Drawing(760, 270)
-    drawing.text(130, 20, "nDCG@20 relative to the blend's factors alone, all defaults, means of three seeds", 12.5)
+    drawing.text(130, 20, "nDCG@20 relative to the blend's factors alone, all defaults, means over seeds", 12.5)
     across = Scale(0.92, 1.10, 130, 690)
     for value in (0.95, 1.0, 1.05, 1.1):
         drawing.line([(across(value), 34), (across(value), 224)])
