@@ -153,9 +153,9 @@ def peers(results: list[dict[str, Any]]) -> list[str]:
     for result in results:
         lines += [
             f"\n## Beside others: {result['data']}\n",
-            "Best of six points by validation, refitted and tested, one split; the blends are not tuned. The grid of iALS++",
-            "was moved twice, because its best lay at a corner or its test was poor: it had more than six points. Other",
-            "grids were left as they were, also where the choice is at an end (SLIM, BM25, cosine, OneClassMF).\n",
+            "Best of six points by validation, refitted and tested, one split; the blends are not tuned. The grid of",
+            "iALS++ was moved twice, as its best lay at a corner or its test was poor: it had more than six points.",
+            "Other grids were left alone, also where the choice is at an end (SLIM, BM25, cosine, OneClassMF).\n",
             "| method | nDCG@10 | nDCG@20 | recall@20 | CPU s, final fit | chosen |",
             "|---|---|---|---|---|---|",
         ]
