@@ -33,6 +33,7 @@ PUBLIC_ROOMS = [
     "everypair.models.multilabel",
     "everypair.models.multilabel.rivals",
     "everypair.models.recommend",
+    "everypair.plots",
     "everypair.problem",
     "everypair.retrieve",
     "everypair.store",

@@ -50,4 +50,4 @@ def tagging_text(found: dict[str, Any]) -> str:
 
 def star_ratings(found: dict[str, Any]) -> str:
     values = {name: result["ndcg@10"] for name, result in found["ways"].items()}
-    return chart("nDCG@10 of held-out likes", values, "dislikes, weight 0.02", 190)
+    return chart("nDCG@10 of held-out likes", values, "dislikes, weighed", 190)
