@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from common import RESULTS, cpu, datasets, figures, load, one_core, parse, write
-from peers import Peer
+from sampled import Peer
 from sklearn.feature_extraction.text import TfidfTransformer
 
 from everypair import OneClassMF

@@ -67,7 +67,11 @@ BAD_INTERACTIONS = {
     "text": (MATRIX.astype(str), TypeError, "got an array of text"),
     "a list of events": ([("anna", "bread")], TypeError, "give what everypair.data.read_events makes of it"),
     "too small for float32": (MATRIX * 1e-50, ValueError, "values that are 0 as float32: rescale them"),
-    "pointers that fall": (with_pointers(slice(3, 4), 10**6), ValueError, "not a valid CSR matrix: indptr"),
+    "pointers that fall": (
+        with_pointers(slice(3, 4), 10**6),
+        ValueError,
+        "not a valid CSR matrix: index pointer values",
+    ),
     "too few pointers": (with_pointers(slice(-3, None), []), ValueError, "not a valid CSR matrix: index pointer size"),
     "lazy frame": (pl.LazyFrame({"user": [1], "item": [2]}), TypeError, r"is a lazy frame: collect\(\) it first"),
 }
