@@ -258,7 +258,7 @@ def ready(sweep):
         import time
         try: time.sleep(60)
         finally: print("first", flush=True); time.sleep(60)
-model = OneClassMF(rank=16, tol=0.0, max_iter=10**9).fit(matrix, callbacks=[ready])
+model = OneClassMF(rank=16, solver="sg-reform", max_iter=10**9).fit(matrix, callbacks=[ready])  # never converges
 print(model.n_iter_ > 0, model.status_, flush=True)
 """
 
