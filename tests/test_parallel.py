@@ -1,12 +1,22 @@
 import os
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info
 
-from everypair.parallel import balanced_chunks, even_chunks, resolve_threads, run_chunks, single_threaded_blas
+from everypair.parallel import (
+    balanced_chunks,
+    even_chunks,
+    resolve_threads,
+    run_chunks,
+    single_threaded_blas,
+    tree_nodes,
+    tree_sum,
+    tree_total,
+)
 
 
 def blas_threads():
@@ -231,3 +241,14 @@ def test_number_of_threads():
 def test_bad_numbers_of_threads_are_refused(bad):
     with pytest.raises(ValueError, match="n_threads must be a positive integer, or None or -1"):
         resolve_threads(bad)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13, 64, 77])
+def test_a_tree_of_runs_is_the_tree_of_all(count):
+    parts = np.random.default_rng(count).standard_normal(count)
+    for cuts in ([], [count // 2], [1, count // 3, count - 1], range(1, count)):
+        borders = sorted({0, count, *(cut for cut in cuts if 0 < cut < count)})
+        nodes = {}
+        for start, stop in pairwise(borders):
+            nodes |= tree_nodes(parts[start:stop], start)
+        assert tree_total(nodes, count) == tree_sum(parts)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
@@ -106,6 +106,47 @@ def tree_sum(parts: Sequence[Any]) -> Any:
         paired = [first + second for first, second in zip(parts[::2], parts[1::2])]
         parts = [*paired, parts[-1]] if len(parts) % 2 else paired
     return parts[0]
+
+
+def tree_nodes(parts: Sequence[Any], first: int) -> dict[tuple[int, int], Any]:
+    """Sums of the parts number ``first``, ``first + 1``, … as far as they are nodes of :func:`tree_sum`'s tree.
+
+    They are few, keyed by (level, number); :func:`tree_total` makes the sum of all parts of them, in the same order.
+
+    >>> tree_nodes([1, 2, 3, 4], first=1)  # 1 | 2 + 3 | 4
+    {(0, 1): 1, (0, 4): 4, (1, 1): 5}
+    """
+    nodes: dict[tuple[int, int], Any] = {}
+    parts, level = list(parts), 0
+    while parts:
+        if first % 2:
+            nodes[level, first] = parts.pop(0)
+            first += 1
+        if len(parts) % 2:
+            last = parts.pop()
+            nodes[level, first + len(parts)] = last
+        parts = [one + two for one, two in zip(parts[::2], parts[1::2])]
+        first, level = first // 2, level + 1
+    return nodes
+
+
+def tree_total(nodes: Mapping[tuple[int, int], Any], count: int) -> Any:
+    """The :func:`tree_sum` of ``count`` parts from :func:`tree_nodes` of runs of them, to the bit.
+
+    >>> tree_total(tree_nodes([1, 2, 3], 0) | tree_nodes([4, 5], 3), 5)
+    15
+    """
+    sizes = [count]
+    while sizes[-1] > 1:
+        sizes.append((sizes[-1] + 1) // 2)
+
+    def node(level: int, number: int) -> Any:
+        if (level, number) in nodes:
+            return nodes[level, number]
+        first = node(level - 1, 2 * number)
+        return first if 2 * number + 1 == sizes[level - 1] else first + node(level - 1, 2 * number + 1)
+
+    return node(len(sizes) - 1, 0)
 
 
 def even_chunks(rows: int, size: int) -> list[Chunk]:

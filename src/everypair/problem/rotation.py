@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.parallel import blocked_product, single_threaded_blas
+from everypair.parallel import BLOCK_ROWS, blocked_product, even_chunks, single_threaded_blas
 
 Array = NDArray[Any]
-ROTATED_ROWS = 4096
 NOTHING = 16  # units of rounding: a direction that is shorter, beside the longest, holds nothing else
 
 
@@ -27,15 +26,26 @@ def eigenbasis(matrix: NDArray[np.float64], free: NDArray[np.bool_]) -> tuple[Ar
 
 def rotate(factors: Array, rotation: Array, n_threads: int) -> Array:
     """Return factors @ rotation, in fixed blocks."""
-    return blocked_product(factors, rotation, ROTATED_ROWS, n_threads)
+    return blocked_product(factors, rotation, BLOCK_ROWS, n_threads)
 
 
-def unspanned(rotated: Array, free: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mark the free directions in which the rotated factors hold nothing but rounding: they are no directions at all.
+def column_sizes(rotated: Array) -> list[NDArray[np.float64]]:
+    """Sums of the squares of every column, for each block of rows.
 
-    >>> unspanned(np.array([[1.0, 1e-17], [2.0, -1e-16]]), np.ones(2, bool)).tolist()
+    >>> column_sizes(np.array([[1.0, 0.0], [2.0, -3.0]]))
+    [array([5., 9.])]
+    """
+    blocks = even_chunks(len(rotated), BLOCK_ROWS)
+    return [np.einsum("ij,ij->j", rotated[a:b], rotated[a:b], dtype=np.float64) for a, b in blocks]
+
+
+def unspanned(sizes: NDArray[np.float64], free: NDArray[np.bool_], dtype: Any) -> NDArray[np.bool_]:
+    """Mark the free directions in which rotated factors hold nothing but rounding: they are no directions at all.
+
+    ``sizes`` are the sums of squares of their columns.
+
+    >>> unspanned(np.array([5.0, 1e-32]), np.ones(2, bool), np.float64).tolist()
     [False, True]
     """
-    sizes = np.einsum("ij,ij->j", rotated, rotated, dtype=np.float64)
-    limit = NOTHING * np.finfo(rotated.dtype).eps
+    limit = NOTHING * np.finfo(dtype).eps
     return np.asarray(free & (sizes <= limit**2 * sizes.max(initial=0)))

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.parallel import tree_sum
 from everypair.problem.embedding import Embedding
 from everypair.problem.gram import Gram, inner
 from everypair.problem.outside import Outside, Quadratic
-from everypair.problem.rotation import eigenbasis, rotate, unspanned
+from everypair.problem.rotation import column_sizes, eigenbasis, rotate, unspanned
 from everypair.problem.rows import RowProblem
 
 Array = NDArray[Any]
@@ -48,7 +49,7 @@ class SideProblem:
         fixed = np.zeros(columns) if rows.constant is None else gram.matrix[rows.constant] * self.free
         pulls = (rows.pulls(gram) - fixed) @ basis
         pulled = (rows.this_weights[:, None] * pulls).astype(dtype)
-        nothing = unspanned(self.other, self.free)
+        nothing = unspanned(tree_sum(column_sizes(self.other)), self.free, dtype)
         self.other[:, nothing] = pulled[:, nothing] = self.sigma[nothing] = 0
         self.quadratic = Quadratic(rows.this_weights, self.sigma, pulled)
         self.feature_gram = feature_gram

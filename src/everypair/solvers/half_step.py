@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from everypair.kernels.row_blocks import block_solver
 from everypair.kernels.row_newton import Kernel, solve_rows
-from everypair.parallel import Chunk, block_sums, run_chunks
+from everypair.parallel import Chunk, block_sums, run_chunks, tree_sum
 from everypair.problem.gram import Gram
-from everypair.problem.rotation import eigenbasis, rotate, unspanned
+from everypair.problem.rotation import column_sizes, eigenbasis, rotate, unspanned
 from everypair.problem.rows import RowProblem
 
 Array = NDArray[Any]
@@ -51,6 +51,24 @@ TO_OPTIMUM = {  # for fold-in: to the optimum, as far as the precision goes
 }
 
 
+@dataclass(frozen=True)
+class Axes:
+    """The eigenbasis E of the other side's Gram matrix, its eigenvalues, and which columns are learnt."""
+
+    sigma: Array
+    basis: NDArray[np.float64]
+    free: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, gram: Gram, free: NDArray[np.bool_]) -> Axes:
+        """Decompose the Gram matrix."""
+        return cls(*eigenbasis(gram.matrix, free), free)
+
+    def rotate(self, other: Array, n_threads: int = 1) -> Array:
+        """Rows of the other side in these axes; blocks of rows by themselves give the same bits."""
+        return rotate(other, self.basis.astype(other.dtype), n_threads)
+
+
 def half_step(
     problem: RowProblem, this: Array, other: Array, gram: Gram, steps: RowSteps, n_threads: int = 1
 ) -> tuple[Array, float]:
@@ -60,19 +78,39 @@ def half_step(
     Temporary memory: a rotated copy of ``other``, and per thread six numbers for each pair of the longest row
     and one chunk of rows.
     """
-    rank, dtype = this.shape[1], this.dtype
-    free = problem.free_columns(rank)
-    sigma, basis = eigenbasis(gram.matrix, free)
-    rotation = basis.astype(dtype)
-    rotated = rotate(other, rotation, n_threads)
-    nothing = unspanned(rotated, free)
+    axes = Axes.of(gram, problem.free_columns(this.shape[1]))
+    rotated = axes.rotate(other, n_threads)
+    new, values = rotated_half_step(
+        problem, this, rotated, tree_sum(column_sizes(rotated)), gram, axes, steps, n_threads
+    )
+    return new, block_sums(values)
+
+
+def rotated_half_step(
+    problem: RowProblem,
+    this: Array,
+    rotated: Array,
+    sizes: NDArray[np.float64],
+    gram: Gram,
+    axes: Axes,
+    steps: RowSteps,
+    n_threads: int = 1,
+) -> tuple[Array, NDArray[np.float64]]:
+    """The half-step with the other side in its ``axes`` already: improved rows, and each row's sum over its pairs.
+
+    ``rotated`` may be changed. It needs the rows that the pairs of ``problem`` name and no others; ``sizes``, the sums
+    of the squares of its columns, and ``gram`` are those of all of them.
+    """
+    rank, dtype, free, basis = this.shape[1], this.dtype, axes.free, axes.basis
+    rotation, sigma = basis.astype(dtype), axes.sigma.astype(dtype)
+    nothing = unspanned(sizes, free, dtype)
     rotated[:, nothing] = sigma[nothing] = 0
     fixed = np.zeros(rank) if problem.constant is None else gram.matrix[problem.constant] * free
     kernel, loops = steps.kernel(rank), problem.loss.loops(problem.weights.dtype, dtype)
     longest = int(np.diff(problem.indptr).max(initial=0))
     scratch = [np.empty((6, longest), dtype) for _ in range(n_threads)]
     rounding = float(np.finfo(dtype).eps)
-    sigma, mask = sigma.astype(dtype), free.astype(dtype)
+    mask = free.astype(dtype)
     new = np.empty_like(this)
     values = np.empty(problem.n_rows)
     moved = np.empty(problem.n_rows, bool)
@@ -97,4 +135,4 @@ def half_step(
     run_chunks(work, problem.chunks, n_threads)
     if problem.constant is not None:
         new[:, problem.constant] = this[:, problem.constant]
-    return new, block_sums(values)
+    return new, values
