@@ -90,8 +90,13 @@ def block_sums(values: NDArray[Any]) -> float:
     >>> block_sums(np.ones(5000))
     5000.0
     """
-    parts = [float(values[start:stop].sum()) for start, stop in even_chunks(len(values), BLOCK_ROWS)]
+    parts = block_parts(values)
     return float(tree_sum(parts)) if parts else 0.0
+
+
+def block_parts(values: NDArray[Any]) -> list[float]:
+    """The sums within blocks of 2048, in float64."""
+    return [float(values[a:b].sum(dtype=np.float64)) for a, b in even_chunks(len(values), BLOCK_ROWS)]
 
 
 def tree_sum(parts: Sequence[Any]) -> Any:

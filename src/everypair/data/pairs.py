@@ -7,7 +7,7 @@ of weight w. Everything that is not stored is unknown; the objective treats it a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,6 +25,30 @@ class Compressed:
     indptr: NDArray[np.int64]
     indices: Array
     weights: Array
+
+
+class Counted(Protocol):
+    """What rules for weights and ridges need to know of stored pairs, wherever these are."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        ...
+
+    @property
+    def n_positives(self) -> int:
+        """Number of positives |Ω⁺|."""
+        ...
+
+    @property
+    def left_counts(self) -> NDArray[np.int64]:
+        """|Ω_i⁺| for every row."""
+        ...
+
+    @property
+    def right_counts(self) -> NDArray[np.int64]:
+        """|Ω_j⁺| for every column."""
+        ...
 
 
 @dataclass(frozen=True)

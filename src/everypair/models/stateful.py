@@ -41,6 +41,8 @@ class Learnt:
         if model is None:
             return self
         if "state_" not in vars(model):
+            if "sharded_" in vars(model):
+                raise AttributeError(f"{self.field}_ is on the cluster: gather() brings the model here.")
             raise AttributeError(f"{type(model).__name__} has no {self.field}_ before fit.")
         value = getattr(model.state_ if self.inside is None else getattr(model.state_, self.inside), self.field)
         return value.refuse() if isinstance(value, Dropped) else value

@@ -10,6 +10,7 @@ with r = c ℓ' − p_i q_j (s − ỹ) and t = c ℓ'' − p_i q_j on Ω: value
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from numpy.typing import NDArray
 
 from everypair.check import within
 from everypair.data.pairs import Pairs
-from everypair.problem.gram import Gram, gram
+from everypair.parallel import block_sums
+from everypair.problem.gram import Gram
+from everypair.problem.gram_square import GramSquare
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
@@ -26,7 +29,6 @@ from everypair.problem.ridge import Ridge
 from everypair.problem.rows import RowProblem, stored_scores
 
 Array = NDArray[Any]
-ROUNDING = 16  # units of it by which sums may be off
 
 
 class FactorObjective:
@@ -75,8 +77,8 @@ class FactorObjective:
             dtype=dtype, values=None if values is None else values[pairs.order], constant=constants[RIGHT],
         )  # fmt: skip
         self.rows = left, right
-        self._square_of_values = _square_of_values(left) if outside.by_rows else 0.0
-        self._stored_weight = float(left.weights.sum(dtype=np.float64))
+        square = GramSquare.of(negatives, block_sums(left.weights), dtype)
+        self.square = square if outside.by_rows else replace(square, square_of_values=0.0)
 
     def value(self, left: Array, right: Array) -> float:
         """F."""
@@ -109,31 +111,8 @@ class FactorObjective:
 
     def total(self, pairs: float, left: Gram, right: Gram) -> float:
         """F from its sum over pairs and both sides' Gram matrices, at O(k²)."""
-        return pairs + self._all_pairs(left, right)
+        return pairs + self.square(left, right)
 
     def rounding(self, left: Gram, right: Gram) -> float:
-        """How far rounding may take F, which at a good fit is a difference of large terms.
-
-        A score is off by a few units of rounding times ‖u‖ ‖v‖, which all pairs feel by Σ p_i q_j |ỹ − s| ‖u‖ ‖v‖, at
-        most √(Σ p_i q_j (ỹ − s)²) √T with T = tr(UᵀPU) tr(VᵀQV); ⟨UᵀPU, VᵀQV⟩, in float64, by T; a stored pair by its
-        weight.
-        """
-        unit = float(np.finfo(self.rows[LEFT].weights.dtype).eps)
-        sizes = float(np.trace(left.matrix) * np.trace(right.matrix))
-        scores = self._stored_weight + float(np.sqrt(2 * max(self._all_pairs(left, right), 0.0) * sizes))
-        return ROUNDING * (unit * scores + float(np.finfo(np.float64).eps) * sizes)
-
-    def _all_pairs(self, left: Gram, right: Gram) -> float:
-        """½ Σ_{all} p_i q_j (ỹ − s)²."""
-        cross = float(np.sum(left.pull * right.pull))
-        if not self.rows[LEFT].imputed:
-            cross *= float(self.rows[LEFT].values[0])
-        return 0.5 * float(np.sum(left.matrix * right.matrix)) - cross + 0.5 * self._square_of_values
-
-
-def _square_of_values(left: RowProblem) -> float:
-    """Σ_{all} p_i q_j ỹ_ij² = ⟨ŨᵀPŨ, ṼᵀQṼ⟩."""
-    p, q = left.this_weights, left.other_weights
-    if left.this_values is None or left.other_values is None:
-        return float(left.values[0]) ** 2 * float(p.sum(dtype=np.float64)) * float(q.sum(dtype=np.float64))
-    return float(np.sum(gram(left.this_values, p).matrix * gram(left.other_values, q).matrix))
+        """How far rounding may take F."""
+        return self.square.rounding(left, right)

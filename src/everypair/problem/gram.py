@@ -33,7 +33,13 @@ def gram(factors: NDArray[Any], weights: NDArray[Any], values: NDArray[Any] | No
            [ 6.,  3.]]), pull=array([[7.],
            [3.]]))
     """
-    rank = factors.shape[1]
+    return gram_of_sum(tree_sum(gram_parts(factors, weights, values, n_threads)))
+
+
+def gram_parts(
+    factors: NDArray[Any], weights: NDArray[Any], values: NDArray[Any] | None = None, n_threads: int = 1
+) -> list[NDArray[np.float64]]:
+    """[VᵀQV, VᵀQṼ] of every block of rows."""
 
     def block(chunk: Chunk, worker: int) -> NDArray[np.float64]:
         rows = slice(*chunk)
@@ -41,7 +47,12 @@ def gram(factors: NDArray[Any], weights: NDArray[Any], values: NDArray[Any] | No
         other = np.ones((len(own), 1)) if values is None else values[rows]
         return np.asarray((own * weights[rows, None]).T @ np.hstack([own, other]))
 
-    total = tree_sum(run_chunks(block, even_chunks(len(factors), BLOCK_ROWS), n_threads))
+    return run_chunks(block, even_chunks(len(factors), BLOCK_ROWS), n_threads)
+
+
+def gram_of_sum(total: NDArray[np.float64]) -> Gram:
+    """The Gram matrices that a sum of :func:`gram_parts` holds side by side."""
+    rank = len(total)
     return Gram(total[:, :rank], total[:, rank:])
 
 
@@ -51,11 +62,16 @@ def weighted_norm(factors: NDArray[Any], weights: NDArray[Any]) -> float:
     >>> weighted_norm(np.array([[1.0, 2.0], [3.0, 0.0]]), np.array([1.0, 2.0]))
     23.0
     """
+    return float(tree_sum(norm_parts(factors, weights)))
+
+
+def norm_parts(factors: NDArray[Any], weights: NDArray[Any]) -> list[float]:
+    """Σ_i weight_i ‖factor_i‖² of every block of rows."""
     parts = []
     for start, stop in even_chunks(len(factors), BLOCK_ROWS):
         block = factors[start:stop].astype(np.float64)
         parts.append(float(weights[start:stop] @ np.square(block).sum(axis=1)))
-    return float(tree_sum(parts))
+    return parts
 
 
 def inner(a: NDArray[Any], b: NDArray[Any]) -> float:

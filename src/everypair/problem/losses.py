@@ -112,11 +112,22 @@ class Loss:
     def __repr__(self) -> str:
         return f"Loss({self.name!r})"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travels to other processes by its name, or by the functions it was made of."""
+        if self.custom is None:
+            return get_loss, (self.name,)
+        parts = (part.py_func for part in self.custom)
+        return _rebuilt, (self.name, *parts, self.dislike_target, self.negative_value)
+
     def __copy__(self) -> Loss:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Loss:
         return self
+
+
+def _rebuilt(name: str, value: Any, slope: Any, curvature: Any, dislike_target: float, negative_value: float) -> Loss:
+    return Loss(name, value, slope, curvature, dislike_target=dislike_target, negative_value=negative_value)
 
 
 def _compiled(part: str, function: Scalar) -> Any:

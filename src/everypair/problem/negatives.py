@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everypair.check import is_number
-from everypair.data.pairs import Pairs
+from everypair.data.pairs import Counted
 from everypair.problem.losses import Loss
 
 Scheme = str | tuple[Any, Any]
@@ -52,7 +52,7 @@ class Negatives:
     _norms: tuple[float, float] = field(default=(1.0, 1.0), repr=False)
 
     @classmethod
-    def from_scheme(cls, pairs: Pairs, weight: float, scheme: Scheme = "constant", value: Value = 0.0) -> Negatives:
+    def from_scheme(cls, pairs: Counted, weight: float, scheme: Scheme = "constant", value: Value = 0.0) -> Negatives:
         """Weights of mean ``weight`` in the shape of ``scheme``, and values ``value``, all checked."""
         weight = float(weight)
         if not np.isfinite(weight) or weight < 0:

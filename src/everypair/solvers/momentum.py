@@ -60,6 +60,8 @@ class Momentum:
         return _moving(self.solver.step(here), here, beta)
 
     def _beyond(self, now: Factors, before: Factors, beta: float) -> Factors:
+        if hasattr(self.solver, "beyond"):  # whose factors are elsewhere
+            return self.solver.beyond(now, before, beta)
         left, right = self._moved(now.left, before.left, beta), self._moved(now.right, before.right, beta)
         parameters = [
             None if theta is None or old is None else self._moved(theta, old, beta)

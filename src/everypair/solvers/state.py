@@ -29,11 +29,12 @@ class Factors:
     """Where a solver stands: both sides' factors and F there (``None`` before the first sweep).
 
     ``left_parameters`` and ``right_parameters`` are θ of a side with features, from which its factors follow; ``None``
-    where θ is the factors. ``rounding`` is how far rounding may take F.
+    where θ is the factors. ``rounding`` is how far rounding may take F. A solver whose factors are on other machines
+    has something of its own in the place of arrays.
     """
 
-    left: Array
-    right: Array
+    left: Any
+    right: Any
     objective: float | None = None
     right_gram: Gram | None = None
     left_parameters: Array | None = None

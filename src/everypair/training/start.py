@@ -27,20 +27,27 @@ def random_start(objective: Objective, layout: Layout, random: np.random.Generat
     """
     parameters = []
     for side, embedding in enumerate(objective.embeddings):
-        theta = np.zeros((len(embedding.ridge), layout.columns), objective.dtype)
-        if side == RIGHT:
-            theta[:] = random.standard_normal(theta.shape)
-            theta *= START_SCALE / np.sqrt(layout.rank)
-            if embedding.features is not None:
+        theta = start_rows(side, len(embedding.ridge), layout, objective.dtype, random)
+        if embedding.features is not None:
+            if side == RIGHT:
                 embedding.feature_part(theta)[:] /= np.sqrt(embedding.features.mean_square_norm() or 1.0)
-        constant = layout.constant(side)
-        if constant is not None:
             theta[:, layout.rank :] = 0
-            if embedding.features is None:
-                theta[:, constant] = 1
         parameters.append(theta)
     left, right = (objective.factors(side, theta) for side, theta in enumerate(parameters))
     return Factors(left, right, left_parameters=parameters[LEFT], right_parameters=parameters[RIGHT])
+
+
+def start_rows(side: int, count: int, layout: Layout, dtype: Any, random: np.random.Generator) -> Array:
+    """The next ``count`` rows of a side's start."""
+    theta = np.zeros((count, layout.columns), dtype)
+    if side == RIGHT:
+        theta[:] = random.standard_normal(theta.shape)
+        theta *= START_SCALE / np.sqrt(layout.rank)
+    constant = layout.constant(side)
+    if constant is not None:
+        theta[:, layout.rank :] = 0
+        theta[:, constant] = 1
+    return theta
 
 
 def warm_start(objective: Objective, layout: Layout, random: np.random.Generator, model: Any) -> Factors:

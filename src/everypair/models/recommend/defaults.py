@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from everypair import check
-from everypair.data.pairs import Pairs
+from everypair.data.pairs import Counted
 from everypair.problem.losses import Loss
 
 FEWEST = 0.25  # the smallest multiple, as a share of the largest
@@ -44,8 +44,12 @@ def auto_rank(interactions: Any) -> int:
     >>> auto_rank(sp.csr_array(np.eye(2500)))
     64
     """
-    rank = 2 ** int(np.log2(np.sqrt(_entities(interactions))))
-    return min(max(rank, FEWEST_FACTORS), MOST_FACTORS, max(interactions.shape))
+    return rank_for(_entities(interactions), interactions.shape)
+
+
+def rank_for(entities: int, shape: tuple[int, int]) -> int:
+    """The rank of a matrix of that shape where so many users and items have events."""
+    return min(max(2 ** int(np.log2(np.sqrt(entities))), FEWEST_FACTORS), MOST_FACTORS, max(shape))
 
 
 def auto_weighting(interactions: Any) -> tuple[str, float] | None:
@@ -62,11 +66,11 @@ def _entities(interactions: Any) -> int:
     return int(np.count_nonzero(np.diff(interactions.indptr))) + len(np.unique(interactions.indices))
 
 
-def _active(pairs: Pairs) -> tuple[int, int]:
+def _active(pairs: Counted) -> tuple[int, int]:
     return int(np.count_nonzero(pairs.left_counts)), int(np.count_nonzero(pairs.right_counts))
 
 
-def auto_negative_weight(weight: Any, pairs: Pairs, loss: Loss) -> float:
+def auto_negative_weight(weight: Any, pairs: Counted, loss: Loss) -> float:
     """Resolve ``"auto"``: c · density with c = c_max · clip((density/0.005)^⅔, ¼, 1), and at most ½.
 
     >>> from everypair.problem import get_loss
@@ -83,7 +87,7 @@ def auto_negative_weight(weight: Any, pairs: Pairs, loss: Loss) -> float:
     return min(multiple * density, MOST_WEIGHT)
 
 
-def auto_reg(reg: Any, pairs: Pairs, loss: Loss) -> Any:
+def auto_reg(reg: Any, pairs: Counted, loss: Loss) -> Any:
     """Resolve ``"auto"``: λ = λ₀ · min(1, 4000/(m + n))^0.6; anything else is checked elsewhere.
 
     >>> from everypair.problem import get_loss

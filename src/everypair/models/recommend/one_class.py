@@ -8,6 +8,8 @@ from typing import Any, Self
 from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting
+from everypair.distribute.answers import ShardedModel
+from everypair.models.recommend.clustered import fit_on_cluster, gathered_state
 from everypair.models.recommend.defaults import auto_negative_weight, auto_rank, auto_reg, checked_rank
 from everypair.models.recommend.factorization import check_rank, learnt_fields
 from everypair.models.recommend.growth import GrowingModel
@@ -93,6 +95,7 @@ class OneClassMF(GrowingModel):
     """
 
     state_: OneClassState
+    sharded_: ShardedModel
     negative_weight_ = Learnt()
 
     def __init__(
@@ -164,6 +167,7 @@ class OneClassMF(GrowingModel):
         validation: Any = None,
         callbacks: Iterable[Callback] = (),
         start: Any = None,
+        client: Any = None,
     ) -> Self:
         """Learn both sides' factors from interactions: events with ids, or a matrix (users × items).
 
@@ -180,6 +184,10 @@ class OneClassMF(GrowingModel):
         ``patience`` is set. A callback gets a :class:`~everypair.solvers.loop.Sweep` and stops the training by
         returning ``True``. Ctrl-C keeps what was learnt. ``start``, a fitted model of the same users and items and of
         any rank, is where training begins instead of at random.
+
+        ``client``, a ``distributed.Client`` or a :class:`~everypair.distribute.Cluster`, trains on a Dask cluster:
+        interactions are then a folder of event files, a Dask data frame or a matrix, and the factors have the same
+        bits. They stay on the workers (``sharded_``) and are brought here too where they are small, or by ``gather()``.
         """
         rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
         rank, biases = checked_rank(self.rank), check.flag("biases", self.biases)
@@ -195,6 +203,17 @@ class OneClassMF(GrowingModel):
         check_negative_loss(self.negative_loss, self.solver)
         check_solver(self.solver, loss, self.negative_loss == "same" or any(part is not None for part in given))
         value = resolve_value(self.negative_value, loss)
+        self.__dict__.pop("sharded_", None)
+        if client is not None:
+            if any(part is not None for part in (*given, start)) or self.negative_loss == "same":
+                raise ValueError(
+                    'on a cluster there are no features, graphs, start= or negative_loss="same": fit on one machine.'
+                )
+            self.sharded_, here = fit_on_cluster(
+                self, interactions, client, rank, loss, value, rules, random, dtype, targets=targets,
+                validation=validation, callbacks=callbacks,
+            )  # fmt: skip
+            return self.gather() if here else self
         pairs = Pairs.from_matrix(interactions, targets, dtype)
         training = pairs.to_csr()
         layout = Layout(auto_rank(training) if rank is None else rank, biases)
@@ -222,6 +241,13 @@ class OneClassMF(GrowingModel):
             interactions=training, targets=pairs.targets, ridge=ridge, negative_weight=weight, weighting=weighting,
             **learnt_fields(objective, outcome, layout, maps),
         )  # fmt: skip
+        return self
+
+    def gather(self) -> Self:
+        """Bring a model that was trained on a cluster here, with its factors, interactions and ids."""
+        if not hasattr(self, "sharded_"):
+            raise ValueError("there is nothing to gather: this model was not trained on a cluster.")
+        self.state_ = gathered_state(self.sharded_)
         return self
 
 

@@ -1,0 +1,207 @@
+"""Answers of a model whose factors are on a cluster: top lists, lists of everybody as Parquet, metrics, the model here.
+
+Item factors travel to every worker once, n × k numbers; users' factors and pairs stay where they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from everypair.check import integer
+from everypair.data.ids import Ids, named_filter
+from everypair.distribute.output import check_folder, write_lists
+from everypair.distribute.pairs import ShardedPairs
+from everypair.distribute.tasks import Tasks
+from everypair.distribute.work import Piece, Rows, worker_threads
+from everypair.metrics.means import Metrics
+from everypair.metrics.patterns import positive_pattern, stored_pattern
+from everypair.metrics.ranking import Ranking, check_truth
+from everypair.metrics.stream import KS, MEMORY_MB, check_lengths, rank_rows, summarise
+from everypair.parallel import Chunk, blocked_product
+from everypair.problem.layout import LEFT, RIGHT
+from everypair.retrieve import top_k
+
+Array = NDArray[Any]
+SCORED_ROWS = 256
+
+
+@dataclass(frozen=True)
+class ShardedModel:
+    """Factors on a cluster: ``left`` and ``right`` are futures of shards, ``learnt`` is what else training decided."""
+
+    tasks: Tasks
+    pairs: ShardedPairs
+    left: list[Any]
+    right: list[Any]
+    learnt: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def items(self) -> Any:
+        """A future of all items' factors."""
+        parts = [self.tasks.submit("item-factors", _factors, rows) for rows in self.right]
+        return self.tasks.submit("all-item-factors", _stacked, parts)
+
+    @cached_property
+    def user_ids(self) -> Ids | None:
+        """Names of the rows, here; ``None`` of a model fitted on a matrix."""
+        return self._ids(LEFT)
+
+    @cached_property
+    def item_ids(self) -> Ids | None:
+        """Names of the columns, here."""
+        return self._ids(RIGHT)
+
+    def recommend(
+        self, users: Any, n: int = 10, exclude_seen: bool = True, allow: Any = None, block: Any = None
+    ) -> tuple[Array, Array]:
+        """The n best items of users and their scores, by id or position, as one machine would answer."""
+        n = integer("n", n)
+        allow, block = self._filters(allow, block)
+        known = self.user_ids
+        users = np.atleast_1d(np.asarray(users)) if known is None else known.index(users, "user")
+        if users.dtype.kind not in "iu" or (len(users) and not 0 <= users.min() <= users.max() < self.pairs.shape[0]):
+            raise ValueError(f"users must be positions from 0 to {self.pairs.shape[0] - 1}.")
+        places, answers = [], []
+        for (start, stop), rows, piece, place in self._left_shards():
+            mine = np.flatnonzero((users >= start) & (users < stop))
+            if len(mine):
+                places.append(mine)
+                answers.append(
+                    self.tasks.submit(
+                        "recommend", _top, rows, piece, users[mine] - start, self.items, self.pairs.shape[1], n,
+                        exclude_seen, allow, block, place=place,
+                    )
+                )  # fmt: skip
+        found = self.tasks.get(answers)
+        items, scores = np.empty((len(users), n), np.int32), np.empty((len(users), n), np.float64)
+        for mine, (best, values) in zip(places, found):
+            items[mine], scores[mine] = best, values
+        named = items if self.item_ids is None else self.item_ids.names(items)
+        return named, scores.astype(found[0][1].dtype) if found else scores
+
+    def recommend_all(
+        self, folder: Any, n: int = 10, *, exclude_seen: bool = True, allow: Any = None, block: Any = None
+    ) -> list[str]:
+        """Write the n best items of every user to a folder of Parquet files, a file per shard; return their paths.
+
+        Columns are user, item, rank and score. The folder is any that the workers see (an fsspec path); its files are
+        written under another name and renamed when they are whole.
+        """
+        n = integer("n", n)
+        check_folder(folder)
+        allow, block = self._filters(allow, block)
+        names = [None, None] if self.pairs.ids is None else [self._all_ids(LEFT), self._all_ids(RIGHT)]
+        futures = [
+            self.tasks.submit(
+                "recommend-all", _write_top, f"{str(folder).rstrip('/')}/part-{number:05d}.parquet", chunk, *names,
+                rows, piece, self.items, self.pairs.shape[1], n, exclude_seen, allow, block, place=place,
+            )
+            for number, (chunk, rows, piece, place) in enumerate(self._left_shards())
+        ]  # fmt: skip
+        return list(self.tasks.get(futures))
+
+    def metrics(self, test: Any, ks: Sequence[int] = KS, average: str = "test") -> Metrics:
+        """Ranking metrics of held-out positives (a matrix of the same shape), ranked shard by shard."""
+        lengths = check_lengths(ks)
+        positives = positive_pattern(test, "test")
+        if positives.shape != self.pairs.shape:
+            raise ValueError(
+                f"test has the shape {positives.shape}, the model {self.pairs.shape}: they must be the same."
+            )
+        if positives.nnz == 0:
+            raise ValueError("test holds no positive (no value above 0): there is nothing to rank.")
+        futures = [
+            self.tasks.submit("rank", _rank, rows, piece, positives[slice(*chunk)], self.items, lengths, place=place)
+            for chunk, rows, piece, place in self._left_shards()
+        ]
+        return summarise(_one_ranking(self.tasks.get(futures)), lengths, average)
+
+    def gather(self) -> tuple[Array, Array, Any]:
+        """Both sides' factors and the interactions, here."""
+        left, right = (
+            np.concatenate(self.tasks.get([self.tasks.submit("factors", _factors, rows) for rows in side]))
+            for side in (self.left, self.right)
+        )
+        matrices = self.tasks.get(
+            [self.tasks.submit("pairs", _matrix, piece, self.pairs.shape[1]) for piece in self.pairs.sides[LEFT].pieces]
+        )
+        return left, right, sp.csr_array(sp.vstack(matrices, format="csr"))
+
+    def _filters(self, allow: Any, block: Any) -> tuple[Any, Any]:
+        if self.pairs.ids is None or (allow is None and block is None):
+            return allow, block
+        assert self.item_ids is not None
+        return named_filter(allow, self.item_ids, "item"), named_filter(block, self.item_ids, "item")
+
+    def _left_shards(self) -> list[tuple[Chunk, Any, Any, str]]:
+        side = self.pairs.sides[LEFT]
+        return list(zip(side.borders, self.left, side.pieces, side.places))
+
+    def _all_ids(self, side: int) -> Any:
+        assert self.pairs.ids is not None
+        return self.tasks.submit("all-ids", _stacked, self.pairs.ids[side])
+
+    def _ids(self, side: int) -> Ids | None:
+        return None if self.pairs.ids is None else Ids._of_distinct(self.tasks.get(self._all_ids(side)))
+
+
+def _factors(rows: Rows) -> Array:
+    return rows.factors
+
+
+def _stacked(parts: list[Array]) -> Array:
+    return np.concatenate(parts)
+
+
+def _matrix(piece: Piece, columns: int) -> Any:
+    """A piece as rows of signed weights."""
+    stored = piece.stored
+    data = stored.weights if piece.disliked is None else np.where(piece.disliked, -stored.weights, stored.weights)
+    indptr = stored.indptr.astype(stored.indices.dtype)
+    return sp.csr_array((data, stored.indices, indptr), shape=(len(indptr) - 1, columns))
+
+
+def _top(
+    rows: Rows, piece: Piece, users: Any, items: Array, columns: int, n: int, exclude_seen: bool, allow: Any, block: Any
+) -> tuple[NDArray[np.int32], Array]:
+    seen = _matrix(piece, columns)[users] if exclude_seen else None
+    return top_k(rows.factors[users], items, n, exclude=seen, allow=allow, block=block, n_threads=worker_threads())
+
+
+def _write_top(path: str, chunk: Chunk, user_ids: Any, item_ids: Any, rows: Rows, piece: Piece, *asked: Any) -> str:
+    """Write a shard's lists."""
+    found, scores = _top(rows, piece, slice(None), *asked)
+    users = np.arange(*chunk) if user_ids is None else user_ids[slice(*chunk)]
+    write_lists(path, users, found, scores, item_ids)
+    return path
+
+
+def _rank(rows: Rows, piece: Piece, positives: Any, items: Array, lengths: list[int]) -> Ranking:
+    seen = stored_pattern(_matrix(piece, positives.shape[1]), "interactions")
+    threads = worker_threads()
+    if positives.nnz:
+        check_truth(seen, positives, "interactions", "test")
+
+    def score_rows(wanted: Array) -> Array:
+        return blocked_product(rows.factors[wanted], items.T, SCORED_ROWS, threads)
+
+    return rank_rows(score_rows, seen, positives, lengths, MEMORY_MB, threads)
+
+
+def _one_ranking(parts: list[Ranking]) -> Ranking:
+    """The ranking of all shards' rows."""
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate([part.n_positives for part in parts]))])
+    return Ranking(
+        indptr.astype(np.int64),
+        np.concatenate([part.ranks for part in parts]),
+        np.concatenate([part.n_candidates for part in parts]),
+        np.concatenate([part.correct_pairs for part in parts]),
+        np.minimum.reduce([part.best_place for part in parts]),
+    )

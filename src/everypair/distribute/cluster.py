@@ -1,0 +1,126 @@
+"""How a training runs on a Dask cluster: give ``fit`` a client, or a :class:`Cluster` with options."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from everypair.check import integer
+from everypair.data.pairs import Pairs
+from everypair.distribute.events import pairs_from_events
+from everypair.distribute.pairs import ShardedPairs, pairs_from_matrix
+from everypair.distribute.tasks import Tasks
+
+SUFFIXES = (".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".arrow", ".feather", ".npz")
+GATHERED_BYTES = 2**30
+
+
+class Cluster:
+    """A ``distributed.Client`` and how to use it.
+
+    Parameters
+    ----------
+    client : a ``distributed.Client``.
+    shards : number of shards of either side, or a (left, right) pair; by the data where it is ``None``. It changes no
+        bit of the result.
+    read : options of :func:`everypair.data.read_events`, for files and frames of events: columns, threshold, ….
+    gather : whether factors and pairs are brought to this process when training ends, so that the model is like any
+        other; ``"auto"``: where they take less than 1 GiB.
+
+    Examples
+    --------
+    >>> from distributed import Client                                         # doctest: +SKIP
+    >>> client = Client("tcp://scheduler:8786")                                # doctest: +SKIP
+    >>> OneClassMF().fit("events/", client=Cluster(client, shards=64))         # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        *,
+        shards: int | tuple[int | None, int | None] | None = None,
+        read: Mapping[str, Any] | None = None,
+        gather: bool | str = "auto",
+    ) -> None:
+        self.client = client
+        both = shards if isinstance(shards, tuple | list) else (shards, shards)
+        if len(both) != 2:
+            raise ValueError(f"shards must be a number or a (left, right) pair, got {shards!r}.")
+        self.shards = tuple(None if one is None else integer("shards", one) for one in both)
+        self.read = dict(read or {})
+        if gather not in (True, False, "auto"):
+            raise ValueError(f'gather must be True, False or "auto", got {gather!r}.')
+        self.gather = gather
+
+    @classmethod
+    def of(cls, client: Any) -> Cluster:
+        """Accept a client as well as a cluster, or say what is needed."""
+        try:
+            from distributed import Client
+        except ImportError as failure:
+            raise ImportError("training on a cluster needs Dask: pip install everypair[cluster].") from failure
+        cluster = client if isinstance(client, cls) else cls(client)
+        if not isinstance(cluster.client, Client):
+            raise TypeError(
+                f"client must be a distributed.Client or a Cluster, got {type(cluster.client).__name__}: "
+                'from distributed import Client; client = Client("tcp://…").'
+            )
+        if cluster.client.status != "running":
+            raise ValueError(f"the client is {cluster.client.status}: connect a new one to the scheduler.")
+        return cluster
+
+    def tasks(self) -> Tasks:
+        """Where tasks are submitted."""
+        return Tasks(self.client)
+
+    def pairs(
+        self, tasks: Tasks, source: Any, targets: Any, dtype: Any, weigh: Callable[[Pairs], Pairs]
+    ) -> ShardedPairs:
+        """Put the pairs of a matrix, a folder or file of events, or a Dask data frame on the workers.
+
+        ``weigh`` changes the weights of a matrix's pairs before they are cut.
+        """
+        shards: Any = self.shards
+        if isinstance(source, str | os.PathLike) or hasattr(source, "to_delayed"):
+            if targets is not None:
+                raise ValueError("targets belong to a matrix of interactions: leave them out with files of events.")
+            parts = self._frames(source) if hasattr(source, "to_delayed") else files_of(source)
+            return pairs_from_events(tasks, parts, self.read, shards, dtype)
+        if not (sp.issparse(source) or isinstance(source, np.ndarray)):
+            raise TypeError(
+                "on a cluster interactions are a folder of Parquet or CSV files, a Dask data frame or a matrix, got "
+                f"{type(source).__name__}."
+            )
+        if self.read:
+            raise ValueError("read= are options for files of events: leave them out with a matrix.")
+        return pairs_from_matrix(tasks, weigh(Pairs.from_matrix(source, targets, dtype)), shards)
+
+    def _frames(self, frame: Any) -> list[Any]:
+        """Futures of a Dask data frame's partitions."""
+        futures: list[Any] = self.client.compute(frame.to_delayed())
+        return futures
+
+
+def files_of(source: Any) -> list[str]:
+    """The files of a folder in the order of their names, or the one file; workers must see them under the same path.
+
+    >>> files_of("no/such/folder")
+    Traceback (most recent call last):
+    ...
+    FileNotFoundError: no/such/folder does not exist: give a folder of Parquet or CSV files that all workers see.
+    """
+    path = Path(source)
+    if path.is_dir():
+        names = sorted(one.name for one in path.iterdir() if one.is_file() and not one.name.startswith((".", "_")))
+        files = [str(path / name) for name in names if name.endswith(SUFFIXES)]
+        if not files:
+            raise ValueError(f"{path} has no files that end with {', '.join(SUFFIXES)}.")
+        return files
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist: give a folder of Parquet or CSV files that all workers see.")
+    return [str(path)]

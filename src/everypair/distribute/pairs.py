@@ -1,0 +1,112 @@
+"""Stored pairs on a cluster: cut by left rows and by right rows, kept on workers, made again where one was lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.data.pairs import Compressed, Pairs
+from everypair.distribute.borders import ROW_WORK, shard_borders
+from everypair.distribute.tasks import Tasks
+from everypair.distribute.work import Piece
+from everypair.parallel import Chunk
+from everypair.problem.layout import LEFT, RIGHT
+
+Array = NDArray[Any]
+MOST_IN_TASKS = 2**29  # bytes of a matrix that may travel inside tasks
+LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
+
+
+@dataclass(frozen=True)
+class PairsOfSide:
+    """Runs of one side's rows: their borders, the workers they belong to, and futures of their pieces."""
+
+    borders: list[Chunk]
+    places: list[str]
+    pieces: list[Any]
+
+
+@dataclass(frozen=True)
+class ShardedPairs:
+    """The stored pairs Ω on a cluster, and what the client knows of them: counts, never pairs or ids.
+
+    ``left_counts`` and ``right_counts`` are positives, ``stored`` the stored pairs of every row of either side.
+    """
+
+    shape: tuple[int, int]
+    sides: tuple[PairsOfSide, PairsOfSide]
+    left_counts: NDArray[np.int64]
+    right_counts: NDArray[np.int64]
+    stored: tuple[NDArray[np.int64], NDArray[np.int64]]
+    stored_weight: float
+    ids: tuple[list[Any], list[Any]] | None = None  # futures of runs of ids, in the order of rows and of columns
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored pairs."""
+        return int(self.stored[LEFT].sum())
+
+    @property
+    def n_positives(self) -> int:
+        """Number of positives."""
+        return int(self.left_counts.sum())
+
+    @property
+    def n_active(self) -> int:
+        """Users and items that have stored pairs."""
+        return int(sum(np.count_nonzero(counts) for counts in self.stored))
+
+
+def pairs_from_matrix(tasks: Tasks, pairs: Pairs, shards: tuple[int | None, int | None]) -> ShardedPairs:
+    """Cut pairs that the client has. They travel inside the tasks, which can therefore be run again."""
+    import dask
+
+    size = sum(part.nbytes for stored in (pairs.rows, pairs.columns) for part in (stored.indices, stored.weights))
+    if size > MOST_IN_TASKS:
+        raise ValueError(
+            f"the matrix has {pairs.nnz:,} stored pairs, {size / 2**20:,.0f} MiB both ways, and at most "
+            f"{MOST_IN_TASKS / 2**20:,.0f} MiB travel through the scheduler: write them to a folder of Parquet files "
+            "that all workers see (columns user, item and perhaps weight), and give fit the folder."
+        )
+    disliked, targets = pairs.disliked, pairs.targets
+    sides = []
+    for side, stored in enumerate((pairs.rows, pairs.columns)):
+        of_columns = slice(None) if side == LEFT else pairs.order
+        marks = None if disliked is None else disliked[of_columns]
+        explicit = None if targets is None else targets[of_columns]
+        counts = np.diff(stored.indptr)
+        borders = shard_borders(counts, shards[side])
+        places = tasks.place([work_of(counts, chunk) for chunk in borders])
+        with dask.config.set({LARGE_GRAPH: MOST_IN_TASKS}):
+            pieces = [
+                tasks.submit("pairs", _kept, _piece(stored, marks, explicit, *chunk), place=place)
+                for chunk, place in zip(borders, places)
+            ]
+        sides.append(PairsOfSide(borders, places, pieces))
+    return ShardedPairs(
+        pairs.shape, (sides[LEFT], sides[RIGHT]), pairs.left_counts, pairs.right_counts,
+        (np.diff(pairs.rows.indptr), np.diff(pairs.columns.indptr)), float(pairs.rows.weights.sum(dtype=np.float64)),
+    )  # fmt: skip
+
+
+def work_of(counts: NDArray[Any], chunk: Chunk) -> int:
+    """What a run of rows costs, in pairs."""
+    return int(counts[slice(*chunk)].sum()) + ROW_WORK * (chunk[1] - chunk[0])
+
+
+def _piece(stored: Compressed, disliked: Any, targets: Any, start: int, stop: int) -> Piece:
+    pairs = slice(int(stored.indptr[start]), int(stored.indptr[stop]))
+    indptr = stored.indptr[start : stop + 1] - stored.indptr[start]
+    return Piece(
+        start,
+        Compressed(indptr, stored.indices[pairs], stored.weights[pairs]),
+        None if disliked is None else disliked[pairs],
+        None if targets is None else targets[pairs],
+    )
+
+
+def _kept(piece: Piece) -> Piece:
+    return piece

@@ -1,0 +1,263 @@
+"""What workers do: pure functions of shards, which a scheduler may run anywhere and run again where a worker was lost.
+
+A shard of one side holds a run of its rows. In a half-step it needs, of the other side, the rows that its own pairs
+name, rotated where they live, and two small things of all rows together: the Gram matrix, and sums over blocks in the
+one tree that all machines share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from everypair.data.pairs import Compressed
+from everypair.kernels.extrapolate import extrapolate
+from everypair.parallel import BLOCK_ROWS, Chunk, block_parts, single_threaded_blas, tree_nodes, tree_total
+from everypair.problem.gram import Gram, gram_of_sum, gram_parts, norm_parts
+from everypair.problem.gram_square import GramSquare
+from everypair.problem.losses import Loss
+from everypair.problem.ridge import Ridge
+from everypair.problem.rotation import column_sizes
+from everypair.problem.rows import RowProblem, check_stored_slopes
+from everypair.solvers.half_step import Axes, RowSteps, rotated_half_step
+
+Array = NDArray[Any]
+Nodes = dict[tuple[int, int], Any]
+MOST_PICKED = (
+    0.5  # share of a shard's rows up to which they are picked; above it the whole shard travels, once a worker
+)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """The stored pairs of a run of rows, with the positions of the other side as they are."""
+
+    start: int
+    stored: Compressed
+    disliked: NDArray[np.bool_] | None = None
+    targets: Array | None = None
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Positives of every row."""
+        if self.disliked is None:
+            return np.diff(self.stored.indptr)
+        liked = np.concatenate([[0], np.cumsum(~self.disliked)])
+        return np.diff(liked[self.stored.indptr])
+
+
+@dataclass(frozen=True)
+class SideTerms:
+    """What the sub-problems of one side's rows need besides their pairs: weights and values of *all* entities."""
+
+    side: int
+    loss: Loss
+    ridge: Ridge
+    this_weights: Array
+    other_weights: Array
+    value: float | tuple[Array, Array]  # ỹ, or (this side's, the other side's) matrices
+    constant: int | None
+    dtype: Any
+    other_borders: list[Chunk]
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Rows [start, …) of one side as a problem of their own, whose pairs count in the rows that are gathered for it.
+
+    ``sources`` says which rows of every shard of the other side are gathered, ``None`` for all of them.
+    """
+
+    start: int
+    problem: RowProblem
+    sources: list[NDArray[np.int32] | None] = field(repr=False)
+
+    @property
+    def first_block(self) -> int:
+        """Number of its first block of rows."""
+        return self.start // BLOCK_ROWS
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What all machines have to know of a shard's rows: parts of the tree of sums over blocks."""
+
+    gram: Nodes
+    penalty: Nodes
+    pairs: Nodes | None = None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Factors of a shard and their sums."""
+
+    factors: Array
+    sums: Sums
+
+
+@dataclass(frozen=True)
+class Turned:
+    """Factors of a shard (or some of its rows) in the axes of the next half-step, and the sizes of their columns."""
+
+    factors: Array
+    sizes: Nodes
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A side's Gram matrices and their axes: the same for all shards of the other side."""
+
+    gram: Gram
+    axes: Axes
+    penalty: float
+    pairs: float | None
+
+
+def worker_threads() -> int:
+    """Threads of the worker that runs this task."""
+    from distributed import get_worker
+
+    return int(get_worker().state.nthreads)
+
+
+def make_shard(piece: Piece, terms: SideTerms) -> Shard:
+    """The sub-problems of a piece's rows, its pairs numbered by the rows that will be gathered."""
+    stored, start = piece.stored, piece.start
+    rows = slice(start, start + len(stored.indptr) - 1)
+    targets = piece.targets
+    if targets is None:
+        targets = np.ones(len(stored.indices), terms.dtype)
+        if piece.disliked is not None:
+            targets[piece.disliked] = terms.loss.dislike_target
+    value = terms.value
+    problem = RowProblem.of(
+        terms.side, stored, piece.counts, targets, terms.loss, terms.ridge,
+        (terms.this_weights[rows], terms.other_weights),
+        (value[0][rows], value[1]) if isinstance(value, tuple) else value,
+        dtype=terms.dtype, constant=terms.constant,
+    )  # fmt: skip
+    sources, gathered = _sources(problem.indices, len(terms.other_weights), terms.other_borders)
+    position = np.zeros(len(terms.other_weights), np.int32)
+    position[gathered] = np.arange(len(gathered), dtype=np.int32)
+    local = replace(
+        problem,
+        indices=position[problem.indices],
+        other_weights=problem.other_weights[gathered],
+        other_values=None if problem.other_values is None else problem.other_values[gathered],
+    )
+    return Shard(start, local, sources)
+
+
+def _sources(indices: Array, size: int, borders: list[Chunk]) -> tuple[list[NDArray[np.int32] | None], Array]:
+    """Which rows of every shard of the other side are needed, and all of these rows one after the other."""
+    named = np.zeros(size, bool)
+    named[indices] = True
+    sources: list[NDArray[np.int32] | None] = []
+    gathered = []
+    for start, stop in borders:
+        rows = np.flatnonzero(named[start:stop]).astype(np.int32)
+        whole = len(rows) > MOST_PICKED * (stop - start)
+        sources.append(None if whole else rows)
+        gathered.append(np.arange(start, stop) if whole else start + rows)
+    return sources, np.concatenate(gathered)
+
+
+def wanted(shard: Shard) -> list[int | None]:
+    """How many rows of every shard of the other side are picked for this one; ``None``: it travels as a whole."""
+    return [None if rows is None else len(rows) for rows in shard.sources]
+
+
+def source(shard: Shard, number: int) -> NDArray[np.int32]:
+    """The rows that are picked from a shard of the other side."""
+    rows = shard.sources[number]
+    assert rows is not None
+    return rows
+
+
+def with_sums(shard: Shard, factors: Array, pairs: list[float] | None = None, n_threads: int = 1) -> Rows:
+    """Factors of a shard's rows and what all machines have to know of them."""
+    problem, first = shard.problem, shard.first_block
+    with single_threaded_blas():
+        parts = gram_parts(factors, problem.this_weights, problem.this_values, n_threads)
+        penalty = norm_parts(factors[:, problem.free_columns(factors.shape[1])], problem.ridge)
+    return Rows(
+        factors,
+        Sums(
+            tree_nodes(parts, first),
+            tree_nodes(penalty, first),
+            None if pairs is None else tree_nodes(pairs, first),
+        ),
+    )
+
+
+def begin(shard: Shard, factors: Array) -> Rows:
+    """The start of a shard's rows."""
+    return with_sums(shard, factors, n_threads=worker_threads())
+
+
+def move(shard: Shard, now: Rows, before: Rows, beta: float) -> Rows:
+    """Where a sweep begins that goes on along the way of the last one: x + β(x − x_before)."""
+    out = np.empty_like(now.factors)
+    extrapolate(0, len(out), now.factors, before.factors, out.dtype.type(beta), out)
+    return with_sums(shard, out, n_threads=worker_threads())
+
+
+def sums_of(rows: Rows) -> Sums:
+    """The small part of a result, which travels."""
+    return rows.sums
+
+
+def make_frame(shards: list[Sums], blocks: int, free: NDArray[np.bool_]) -> Frame:
+    """Put the sums of all shards of a side together."""
+
+    def total(name: str) -> Any:
+        nodes: Nodes = {}
+        for sums in shards:
+            part = getattr(sums, name)
+            if part is None:
+                return None
+            nodes |= part
+        return tree_total(nodes, blocks)
+
+    gram = gram_of_sum(total("gram"))
+    with single_threaded_blas():
+        return Frame(gram, Axes.of(gram, free), total("penalty"), total("pairs"))
+
+
+def turn(rows: Rows, shard: Shard, frame: Frame) -> Turned:
+    """A shard's rows in the axes of the other side's half-step, block by block."""
+    with single_threaded_blas():
+        rotated = frame.axes.rotate(rows.factors, worker_threads())
+        return Turned(rotated, tree_nodes(column_sizes(rotated), shard.first_block))
+
+
+def pick(turned: Turned, rows: NDArray[np.int32]) -> Turned:
+    """Some rows only."""
+    return Turned(turned.factors[rows], turned.sizes)
+
+
+def improve(shard: Shard, this: Rows, others: list[Turned], frame: Frame, blocks: int, steps: RowSteps) -> Rows:
+    """The half-step of a shard's rows; ``others`` are what was gathered from every shard of the other side."""
+    threads = worker_threads()
+    nodes: Nodes = {}
+    for other in others:
+        nodes |= other.sizes
+    rotated = np.concatenate([other.factors for other in others])
+    with single_threaded_blas():
+        new, values = rotated_half_step(
+            shard.problem, this.factors, rotated, tree_total(nodes, blocks), frame.gram, frame.axes, steps, threads
+        )
+        if shard.problem.loss.custom is not None:
+            turned = new @ frame.axes.basis.astype(new.dtype)
+            check_stored_slopes(shard.problem, turned, rotated, threads)
+    return with_sums(shard, new, block_parts(values), threads)
+
+
+def objective_of(left: Frame, right: Frame, square: GramSquare) -> tuple[float, float]:
+    """F and how far rounding may take it, after a half-step of the right side."""
+    assert right.pairs is not None
+    value = right.pairs + square(left.gram, right.gram) + (0.5 * left.penalty + 0.5 * right.penalty)
+    return value, square.rounding(left.gram, right.gram)

@@ -1,0 +1,109 @@
+"""``OneClassMF.fit(…, client=…)``: the same model, trained on a Dask cluster."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from everypair.data.pairs import Pairs
+from everypair.data.weighting import DegreeWeighting
+from everypair.distribute.answers import ShardedModel
+from everypair.distribute.cluster import GATHERED_BYTES, Cluster
+from everypair.distribute.train import Terms, compiled_everywhere, make_sides, random_start, sharded_solver
+from everypair.models.recommend.defaults import auto_negative_weight, auto_reg, rank_for
+from everypair.models.recommend.factorization import check_rank
+from everypair.models.recommend.state import OneClassState
+from everypair.problem.layout import Layout
+from everypair.problem.losses import Loss
+from everypair.problem.negatives import Negatives
+from everypair.problem.objective import Objective
+from everypair.problem.ridge import Ridge
+from everypair.solvers.alternating import Alternating
+from everypair.solvers.half_step import RowSteps
+from everypair.solvers.loop import StopRules
+from everypair.solvers.momentum import Momentum
+from everypair.training.train import train
+from everypair.training.warm_up import sweep_on_two_pairs
+
+METHODS = ("auto", "newton")
+
+
+def fit_on_cluster(
+    model: Any,
+    source: Any,
+    client: Any,
+    rank: int | None,
+    loss: Loss,
+    value: Any,
+    rules: StopRules,
+    random: np.random.Generator,
+    dtype: Any,
+    *,
+    targets: Any,
+    validation: Any,
+    callbacks: Any,
+) -> tuple[ShardedModel, bool]:
+    """Train on a cluster; return the model there, and whether it should be brought here."""
+    cluster = Cluster.of(client)
+    if model.solver not in METHODS:
+        raise ValueError(f'on a cluster solver must be "auto" or "newton", got {model.solver!r}.')
+    tasks = cluster.tasks()
+    made: list[DegreeWeighting | None] = []
+
+    def weigh(pairs: Pairs) -> Pairs:
+        made.append(DegreeWeighting.of(model.weighting, pairs))
+        return pairs if made[0] is None else made[0].weighted(pairs)
+
+    pairs = cluster.pairs(tasks, source, targets, dtype, weigh)
+    if model.weighting is not None and not made:
+        raise ValueError("on a cluster weighting= needs a matrix of interactions: leave it out with files of events.")
+    layout = Layout(rank_for(pairs.n_active, pairs.shape) if rank is None else rank, model.biases)
+    check_rank(layout.rank, pairs.shape)
+    weight = auto_negative_weight(model.negative_weight, pairs, loss)
+    negatives = Negatives.from_scheme(pairs, weight, model.negative_scheme, value)
+    ridge = Ridge.checked(auto_reg(model.reg, pairs, loss), model.reg_exponent)
+    terms = Terms(loss, negatives, ridge, layout, dtype)
+    sides = make_sides(tasks, pairs, terms)
+    begin = random_start(tasks, sides, terms, random)
+    steps = RowSteps(cg=model.cg_steps)
+    plain: Any = sharded_solver(tasks, pairs, sides, terms, steps)
+    validate = None
+    if validation is not None:
+
+        def validate(state: Any) -> dict[str, float]:
+            return ShardedModel(tasks, pairs, state.left, state.right).metrics(validation, (10,))
+    elif rules.patience is not None:
+        raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
+    outcome = train(
+        plain if model.solver == "newton" else Momentum(plain), begin, rules,
+        warm_up=partial(compiled_everywhere, tasks, partial(_warm_up, loss, steps, layout.columns, dtype)),
+        validate=validate, callbacks=callbacks, verbose=model.verbose, identity=(model, pairs.shape, pairs.nnz),
+    )  # fmt: skip
+    fields = {
+        "rank": layout.rank, "layout": layout, "history": outcome.history, "objective": outcome.state.objective,
+        "status": outcome.status, "loss": loss, "negatives": negatives, "negative_loss": "squared",
+        "feature_weights": (None, None), "feature_maps": (None, None), "feature_reg": (None, None),
+        "own_vectors": (True, True), "graphs": (False, False), "ridge": ridge, "negative_weight": weight,
+        "weighting": made[0] if made else None,
+    }  # fmt: skip
+    size = sum(pairs.shape) * layout.columns * np.dtype(dtype).itemsize + pairs.nnz * 8
+    here = size <= GATHERED_BYTES if cluster.gather == "auto" else bool(cluster.gather)
+    return ShardedModel(tasks, pairs, outcome.state.left, outcome.state.right, fields), here
+
+
+def gathered_state(sharded: ShardedModel) -> OneClassState:
+    """The state of the model with everything brought here."""
+    left, right, interactions = sharded.gather()
+    return OneClassState(
+        left_factors=left, right_factors=right, interactions=interactions, targets=None,
+        user_ids=sharded.user_ids, item_ids=sharded.item_ids, **sharded.learnt,
+    )  # fmt: skip
+
+
+def _warm_up(loss: Loss, steps: RowSteps, columns: int, dtype: Any) -> None:
+    """A sweep over two pairs, on a worker."""
+    pairs = Pairs.from_matrix(np.eye(2), dtype=dtype)
+    tiny = Objective(pairs, loss, Negatives.from_scheme(pairs, 1.0), Ridge.checked(1.0, 0.0), dtype=dtype)
+    sweep_on_two_pairs(lambda objective: Alternating(objective, steps), tiny, columns)()
