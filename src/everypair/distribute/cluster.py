@@ -12,8 +12,8 @@ import scipy.sparse as sp
 
 from everypair.check import integer
 from everypair.data.pairs import Pairs
-from everypair.distribute.events import pairs_from_events
-from everypair.distribute.pairs import ShardedPairs, pairs_from_matrix
+from everypair.distribute.event_files import pairs_from_events
+from everypair.distribute.sharded_pairs import ShardedPairs, pairs_from_matrix
 from everypair.distribute.tasks import Tasks
 
 SUFFIXES = (".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".arrow", ".feather", ".npz")

@@ -1,7 +1,8 @@
-"""Lists as Parquet files on any file system that workers see, each renamed when it is whole."""
+"""Files on any file system that workers see, each renamed when it is whole; lists as Parquet."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
@@ -28,7 +29,6 @@ def check_folder(folder: Any) -> None:
 
 def write_lists(path: str, users: Array, items: NDArray[np.int32], scores: Array, item_ids: Array | None) -> None:
     """One row per user and item: user, item, rank (from 1) and score; −1 stands for none and is left out."""
-    import fsspec
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -42,8 +42,15 @@ def write_lists(path: str, users: Array, items: NDArray[np.int32], scores: Array
             "score": scores[there],
         }
     )
+    write_atomically(path, lambda stream: pq.write_table(table, stream))
+
+
+def write_atomically(path: str, write: Callable[[Any], object]) -> None:
+    """Write a file under another name and rename it when it is whole, on any file system."""
+    import fsspec
+
     files, name = fsspec.core.url_to_fs(path)
     part = f"{name}.{uuid4().hex}.part"
     with files.open(part, "wb") as stream:
-        pq.write_table(table, stream)
+        write(stream)
     files.mv(part, name)

@@ -9,9 +9,9 @@ import numpy as np
 
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting
-from everypair.distribute.answers import ShardedModel
 from everypair.distribute.cluster import GATHERED_BYTES, Cluster
-from everypair.distribute.train import Terms, compiled_everywhere, make_sides, random_start, sharded_solver
+from everypair.distribute.set_up import Terms, compiled_everywhere, make_sides, random_start, sharded_solver
+from everypair.distribute.sharded_model import ShardedModel
 from everypair.models.recommend.defaults import auto_negative_weight, auto_reg, rank_for
 from everypair.models.recommend.factorization import check_rank
 from everypair.models.recommend.state import OneClassState
@@ -50,14 +50,15 @@ def fit_on_cluster(
     if model.solver not in METHODS:
         raise ValueError(f'on a cluster solver must be "auto" or "newton", got {model.solver!r}.')
     tasks = cluster.tasks()
-    made: list[DegreeWeighting | None] = []
+    known: dict[str, Any] = {"interactions": None, "targets": None, "weighting": None}  # of a matrix, which is here
 
     def weigh(pairs: Pairs) -> Pairs:
-        made.append(DegreeWeighting.of(model.weighting, pairs))
-        return pairs if made[0] is None else made[0].weighted(pairs)
+        weighting = DegreeWeighting.of(model.weighting, pairs)
+        known.update(interactions=pairs.to_csr(), targets=pairs.targets, weighting=weighting)
+        return pairs if weighting is None else weighting.weighted(pairs)
 
     pairs = cluster.pairs(tasks, source, targets, dtype, weigh)
-    if model.weighting is not None and not made:
+    if model.weighting is not None and known["weighting"] is None:
         raise ValueError("on a cluster weighting= needs a matrix of interactions: leave it out with files of events.")
     layout = Layout(rank_for(pairs.n_active, pairs.shape) if rank is None else rank, model.biases)
     check_rank(layout.rank, pairs.shape)
@@ -79,14 +80,15 @@ def fit_on_cluster(
     outcome = train(
         plain if model.solver == "newton" else Momentum(plain), begin, rules,
         warm_up=partial(compiled_everywhere, tasks, partial(_warm_up, loss, steps, layout.columns, dtype)),
-        validate=validate, callbacks=callbacks, verbose=model.verbose, identity=(model, pairs.shape, pairs.nnz),
+        validate=validate, callbacks=callbacks, verbose=model.verbose,
+        identity=(model, pairs.shape, *pairs.stored, pairs.stored_weight),
     )  # fmt: skip
     fields = {
         "rank": layout.rank, "layout": layout, "history": outcome.history, "objective": outcome.state.objective,
         "status": outcome.status, "loss": loss, "negatives": negatives, "negative_loss": "squared",
         "feature_weights": (None, None), "feature_maps": (None, None), "feature_reg": (None, None),
         "own_vectors": (True, True), "graphs": (False, False), "ridge": ridge, "negative_weight": weight,
-        "weighting": made[0] if made else None,
+        **known,
     }  # fmt: skip
     size = sum(pairs.shape) * layout.columns * np.dtype(dtype).itemsize + pairs.nnz * 8
     here = size <= GATHERED_BYTES if cluster.gather == "auto" else bool(cluster.gather)
@@ -95,11 +97,13 @@ def fit_on_cluster(
 
 def gathered_state(sharded: ShardedModel) -> OneClassState:
     """The state of the model with everything brought here."""
-    left, right, interactions = sharded.gather()
+    left, right = sharded.gather()
+    learnt = dict(sharded.learnt)
+    if learnt["interactions"] is None:
+        learnt["interactions"] = sharded.interactions()
     return OneClassState(
-        left_factors=left, right_factors=right, interactions=interactions, targets=None,
-        user_ids=sharded.user_ids, item_ids=sharded.item_ids, **sharded.learnt,
-    )  # fmt: skip
+        left_factors=left, right_factors=right, user_ids=sharded.user_ids, item_ids=sharded.item_ids, **learnt
+    )
 
 
 def _warm_up(loss: Loss, steps: RowSteps, columns: int, dtype: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Self
 from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting
-from everypair.distribute.answers import ShardedModel
+from everypair.distribute.sharded_model import ShardedModel
 from everypair.models.recommend.clustered import fit_on_cluster, gathered_state
 from everypair.models.recommend.defaults import auto_negative_weight, auto_rank, auto_reg, checked_rank
 from everypair.models.recommend.factorization import check_rank, learnt_fields
@@ -242,6 +242,15 @@ class OneClassMF(GrowingModel):
             **learnt_fields(objective, outcome, layout, maps),
         )  # fmt: skip
         return self
+
+    def recommend(self, users: Any = None, n: int = 10, *args: Any, **kwargs: Any) -> Any:
+        """Return the ``n`` best items of each user and their scores: see :meth:`FactorModel.recommend`.
+
+        Where the factors are on a cluster, it is asked for these users.
+        """
+        if "state_" not in vars(self) and "sharded_" in vars(self) and users is not None:
+            return self.sharded_.recommend(users, n, *args, **kwargs)
+        return super().recommend(users, n, *args, **kwargs)
 
     def gather(self) -> Self:
         """Bring a model that was trained on a cluster here, with its factors, interactions and ids."""

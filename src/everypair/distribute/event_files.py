@@ -20,7 +20,7 @@ from everypair.data.events import read_events
 from everypair.data.ids import Ids
 from everypair.data.pairs import Compressed
 from everypair.distribute.borders import shard_borders
-from everypair.distribute.pairs import PairsOfSide, ShardedPairs, work_of
+from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, work_of
 from everypair.distribute.tasks import Tasks
 from everypair.distribute.work import Piece
 from everypair.problem.layout import LEFT, RIGHT

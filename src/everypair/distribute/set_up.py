@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.distribute import work
-from everypair.distribute.pairs import ShardedPairs
+from everypair.distribute.sharded_pairs import ShardedPairs
 from everypair.distribute.solver import SIDES, ShardedAlternating, ShardedSide
 from everypair.distribute.tasks import Tasks
 from everypair.problem.gram_square import GramSquare

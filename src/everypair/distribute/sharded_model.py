@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from everypair.check import integer
 from everypair.data.ids import Ids, named_filter
 from everypair.distribute.output import check_folder, write_lists
-from everypair.distribute.pairs import ShardedPairs
+from everypair.distribute.sharded_pairs import ShardedPairs
 from everypair.distribute.tasks import Tasks
 from everypair.distribute.work import Piece, Rows, worker_threads
 from everypair.metrics.means import Metrics
@@ -123,16 +123,19 @@ class ShardedModel:
         ]
         return summarise(_one_ranking(self.tasks.get(futures)), lengths, average)
 
-    def gather(self) -> tuple[Array, Array, Any]:
-        """Both sides' factors and the interactions, here."""
+    def gather(self) -> tuple[Array, Array]:
+        """Both sides' factors, here."""
         left, right = (
             np.concatenate(self.tasks.get([self.tasks.submit("factors", _factors, rows) for rows in side]))
             for side in (self.left, self.right)
         )
-        matrices = self.tasks.get(
-            [self.tasks.submit("pairs", _matrix, piece, self.pairs.shape[1]) for piece in self.pairs.sides[LEFT].pieces]
-        )
-        return left, right, sp.csr_array(sp.vstack(matrices, format="csr"))
+        return left, right
+
+    def interactions(self) -> Any:
+        """The stored pairs, here: a csr array of signed weights."""
+        pieces = self.pairs.sides[LEFT].pieces
+        parts = self.tasks.get([self.tasks.submit("pairs", _matrix, piece, self.pairs.shape[1]) for piece in pieces])
+        return sp.csr_array(sp.vstack(parts, format="csr"))
 
     def _filters(self, allow: Any, block: Any) -> tuple[Any, Any]:
         if self.pairs.ids is None or (allow is None and block is None):
