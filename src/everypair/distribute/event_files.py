@@ -52,27 +52,26 @@ def pairs_from_events(
             'duplicates="sum", "max" or "count" in read=.'
         )
     parts = _read_all(tasks, sources, options)
-    n_events = sum(told["pairs"] for told in tasks.get([tasks.submit("describe", _describe, part) for part in parts]))
+    n_events = sum(told["pairs"] for told in tasks.get([tasks.task("describe", _describe, part) for part in parts]))
     numbered = [_number(tasks, parts, side) for side in (LEFT, RIGHT)]
     shape = numbered[LEFT].size, numbered[RIGHT].size
-    coded = [
-        tasks.submit("code", _code, part, *maps)
-        for part, *maps in zip(parts, numbered[LEFT].maps, numbered[RIGHT].maps)
-    ]
+    maps = zip(parts, numbered[LEFT].maps, numbered[RIGHT].maps)
+    coded = tasks.start([tasks.task("code", _code, part, users, items) for part, users, items in maps])
     sides, counts = [], []
     for side, size in enumerate(shape):
         expected = np.full(size, n_events / size)
         borders = shard_borders(expected, shards[side])
         places = tasks.place([work_of(expected, chunk) for chunk in borders])
         pieces = [
-            tasks.submit(
+            tasks.task(
                 f"pairs-{('left', 'right')[side]}", _piece,
-                [tasks.submit("route", _route, one, side, *chunk) for one in coded], *chunk, how, dtype, place=place,
+                [tasks.task("route", _route, one, side, *chunk) for one in coded], *chunk, how, dtype, place=place,
             )
             for chunk, place in zip(borders, places)
         ]  # fmt: skip
+        pieces = tasks.start(pieces)
         sides.append(PairsOfSide(borders, places, pieces))
-        counts.append(tasks.get([tasks.submit("counts", _counts, piece) for piece in pieces]))
+        counts.append(tasks.get([tasks.task("counts", _counts, piece) for piece in pieces]))
     positives, stored = (
         [np.concatenate([one[part] for one in of_side]) for of_side in counts] for part in ("positives", "stored")
     )
@@ -86,11 +85,11 @@ def pairs_from_events(
 
 def _read_all(tasks: Tasks, sources: Sequence[Any], options: Mapping[str, Any]) -> list[Any]:
     """Read the first file with columns as they are found, and all others by these names."""
-    first = tasks.submit("read", _read, sources[0], dict(options))
-    told = tasks.get(tasks.submit("describe", _describe, first))
+    (first,) = tasks.start([tasks.task("read", _read, sources[0], dict(options))])
+    (told,) = tasks.get([tasks.task("describe", _describe, first)])
     chosen = {**options, **{role: told["columns"][role] for role in ("user", "item", "weight")}, "time": None}
-    parts = [first, *(tasks.submit("read", _read, source, chosen) for source in sources[1:])]
-    for one in tasks.get([tasks.submit("describe", _describe, part) for part in parts]):
+    parts = [first, *tasks.start([tasks.task("read", _read, source, chosen) for source in sources[1:]])]
+    for one in tasks.get([tasks.task("describe", _describe, part) for part in parts]):
         for kind, mine, others in zip(KINDS, one["strings"], told["strings"]):
             if mine != others:
                 names = ("integers", "strings")
@@ -112,19 +111,19 @@ class _Numbered:
 
 def _number(tasks: Tasks, parts: list[Any], side: int) -> _Numbered:
     count = min(len(parts), MOST_BUCKETS)
-    split = [tasks.submit("split-ids", _split, part, side, count) for part in parts]
-    mine = [[tasks.submit("ids-of-bucket", _take, one, number) for one in split] for number in range(count)]
-    buckets = [tasks.submit("bucket", _bucket, ids) for ids in mine]
-    sizes = tasks.get([tasks.submit("size", len, bucket) for bucket in buckets])
+    split = tasks.start([tasks.task("split-ids", _split, part, side, count) for part in parts])
+    mine = [tasks.start([tasks.task("ids-of-bucket", _take, one, number) for one in split]) for number in range(count)]
+    buckets = tasks.start([tasks.task("bucket", _bucket, ids) for ids in mine])
+    sizes = tasks.get([tasks.task("size", len, bucket) for bucket in buckets])
     offsets = np.concatenate([[0], np.cumsum(sizes)]).tolist()
     maps = []
     for number, one in enumerate(split):
         found = [
-            tasks.submit("number", _look_up, bucket, ids[number], offset)
+            tasks.task("number", _look_up, bucket, ids[number], offset)
             for bucket, ids, offset in zip(buckets, mine, offsets)
         ]
-        maps.append(tasks.submit("numbers", _joined, one, found))
-    return _Numbered(buckets, offsets[-1], maps)
+        maps.append(tasks.task("numbers", _joined, one, found))
+    return _Numbered(buckets, offsets[-1], tasks.start(maps))
 
 
 def _read(source: Any, options: dict[str, Any]) -> Part:

@@ -48,26 +48,32 @@ def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[Sharded
             (value[side], value[1 - side]) if isinstance(value, tuple) else value,
             terms.layout.constant(side), terms.dtype, opposite.borders,
         )  # fmt: skip
-        told = tasks.submit(f"terms-{SIDES[side]}", _same, shared)
-        shards = [
-            tasks.submit(f"shard-{SIDES[side]}", work.make_shard, piece, told, place=place)
-            for piece, place in zip(mine.pieces, mine.places)
-        ]
-        sides.append((mine, shards))
-    counts = tasks.get([[tasks.submit("wanted", work.wanted, shard) for shard in shards] for _, shards in sides])
-    return tuple(  # type: ignore[return-value]
-        ShardedSide(
-            mine.borders, mine.places, shards,
+        told = tasks.task(f"terms-{SIDES[side]}", _same, shared)
+        shards = tasks.start(
             [
-                [
-                    None if count is None else tasks.submit("source", work.source, shard, number, place=home)
-                    for number, (count, home) in enumerate(zip(row, pairs.sides[1 - side].places))
-                ]
-                for shard, row in zip(shards, counts[side])
-            ],
+                tasks.task(f"shard-{SIDES[side]}", work.make_shard, piece, told, place=place)
+                for piece, place in zip(mine.pieces, mine.places)
+            ]
         )
+        sides.append((mine, shards))
+    left, right = (
+        ShardedSide(mine.borders, mine.places, shards, _picked(tasks, shards, pairs.sides[1 - side].places))
         for side, (mine, shards) in enumerate(sides)
-    )  # fmt: skip
+    )
+    return left, right
+
+
+def _picked(tasks: Tasks, shards: list[Any], homes: list[str]) -> list[list[Any]]:
+    """Which rows every shard picks from every shard of the other side, kept where these live; ``None`` for all."""
+    counts = tasks.get([tasks.task("wanted", work.wanted, shard) for shard in shards])
+    some = [
+        (number, source) for number, row in enumerate(counts) for source, count in enumerate(row) if count is not None
+    ]
+    futures = tasks.start([tasks.task("source", work.source, shards[one], two, place=homes[two]) for one, two in some])
+    picked: list[list[Any]] = [[None] * len(homes) for _ in shards]
+    for (number, source), rows in zip(some, futures):
+        picked[number][source] = rows
+    return picked
 
 
 def random_start(
@@ -79,13 +85,14 @@ def random_start(
     for number in (LEFT, RIGHT):
         side = sides[number]
         for (start, stop), shard, place in zip(side.borders, side.shards, side.places):
-            drawn = tasks.submit(
+            drawn = tasks.task(
                 f"start-{SIDES[number]}", _draw, number, stop - start, terms.layout, terms.dtype, state, place=place
             )
-            rows[number].append(tasks.submit(f"begin-{SIDES[number]}", _begin, shard, drawn, place=place))
+            rows[number].append(tasks.task(f"begin-{SIDES[number]}", _begin, shard, drawn, place=place))
             if number == RIGHT:
-                state = tasks.submit("random-state", _state, drawn, place=place)
-    return Factors(rows[LEFT], rows[RIGHT])
+                state = tasks.task("random-state", _state, drawn, place=place)
+    futures = tasks.start(rows[LEFT] + rows[RIGHT])
+    return Factors(futures[: len(rows[LEFT])], futures[len(rows[LEFT]) :])
 
 
 def sharded_solver(
@@ -98,8 +105,7 @@ def sharded_solver(
 
 def compiled_everywhere(tasks: Tasks, warm_up: Callable[[], object]) -> None:
     """Have every worker compile or load its kernels before the clock starts."""
-    futures = [tasks.client.submit(_run, warm_up, workers=[one], pure=False) for one in tasks.workers]
-    tasks.get(futures)
+    tasks.get([tasks.task("compile", _run, warm_up, place=worker) for worker in tasks.workers])
 
 
 def _same(value: Any) -> Any:

@@ -124,7 +124,7 @@ class _Folder:
             if one.name in SIDES:
                 said[one.name] = [f"{name}-{one.name}-{number:05d}.npy" for number in range(len(value))]
                 self.writing += [
-                    self.solver.tasks.submit("write-shard", _write, f"{self.path}/{file}", rows)
+                    self.solver.tasks.task("write-shard", _write, f"{self.path}/{file}", rows)
                     for file, rows in zip(said[one.name], value)
                 ]
             elif isinstance(value, Factors):
@@ -142,10 +142,11 @@ class _Folder:
         values: dict[str, Any] = {name: value for name, value in said.items() if name != "moving"}
         for name in SIDES:
             side = self.solver.sides[SIDES.index(name)]
-            values[name] = [
-                self.solver.tasks.submit("read-shard", _read, f"{self.path}/{file}", shard, place=place)
+            read = [
+                self.solver.tasks.task("read-shard", _read, f"{self.path}/{file}", shard, place=place)
                 for file, shard, place in zip(said[name], side.shards, side.places)
             ]
+            values[name] = self.solver.tasks.start(read)
         if isinstance(values.get("before"), dict):
             values["before"] = self.read(values["before"])
         return (Moving if said["moving"] else Factors)(**values)

@@ -45,8 +45,8 @@ class ShardedModel:
     @cached_property
     def items(self) -> Any:
         """A future of all items' factors."""
-        parts = [self.tasks.submit("item-factors", _factors, rows) for rows in self.right]
-        return self.tasks.submit("all-item-factors", _stacked, parts)
+        parts = [self.tasks.task("item-factors", _factors, rows) for rows in self.right]
+        return self.tasks.start([self.tasks.task("all-item-factors", _stacked, parts)])[0]
 
     @cached_property
     def user_ids(self) -> Ids | None:
@@ -74,7 +74,7 @@ class ShardedModel:
             if len(mine):
                 places.append(mine)
                 answers.append(
-                    self.tasks.submit(
+                    self.tasks.task(
                         "recommend", _top, rows, piece, users[mine] - start, self.items, self.pairs.shape[1], n,
                         exclude_seen, allow, block, place=place,
                     )
@@ -99,7 +99,7 @@ class ShardedModel:
         allow, block = self._filters(allow, block)
         names = [None, None] if self.pairs.ids is None else [self._all_ids(LEFT), self._all_ids(RIGHT)]
         futures = [
-            self.tasks.submit(
+            self.tasks.task(
                 "recommend-all", _write_top, f"{str(folder).rstrip('/')}/part-{number:05d}.parquet", chunk, *names,
                 rows, piece, self.items, self.pairs.shape[1], n, exclude_seen, allow, block, place=place,
             )
@@ -118,7 +118,7 @@ class ShardedModel:
         if positives.nnz == 0:
             raise ValueError("test holds no positive (no value above 0): there is nothing to rank.")
         futures = [
-            self.tasks.submit("rank", _rank, rows, piece, positives[slice(*chunk)], self.items, lengths, place=place)
+            self.tasks.task("rank", _rank, rows, piece, positives[slice(*chunk)], self.items, lengths, place=place)
             for chunk, rows, piece, place in self._left_shards()
         ]
         return summarise(_one_ranking(self.tasks.get(futures)), lengths, average)
@@ -126,7 +126,7 @@ class ShardedModel:
     def gather(self) -> tuple[Array, Array]:
         """Both sides' factors, here."""
         left, right = (
-            np.concatenate(self.tasks.get([self.tasks.submit("factors", _factors, rows) for rows in side]))
+            np.concatenate(self.tasks.get([self.tasks.task("factors", _factors, rows) for rows in side]))
             for side in (self.left, self.right)
         )
         return left, right
@@ -134,7 +134,7 @@ class ShardedModel:
     def interactions(self) -> Any:
         """The stored pairs, here: a csr array of signed weights."""
         pieces = self.pairs.sides[LEFT].pieces
-        parts = self.tasks.get([self.tasks.submit("pairs", _matrix, piece, self.pairs.shape[1]) for piece in pieces])
+        parts = self.tasks.get([self.tasks.task("pairs", _matrix, piece, self.pairs.shape[1]) for piece in pieces])
         return sp.csr_array(sp.vstack(parts, format="csr"))
 
     def _filters(self, allow: Any, block: Any) -> tuple[Any, Any]:
@@ -149,10 +149,10 @@ class ShardedModel:
 
     def _all_ids(self, side: int) -> Any:
         assert self.pairs.ids is not None
-        return self.tasks.submit("all-ids", _stacked, self.pairs.ids[side])
+        return self.tasks.start([self.tasks.task("all-ids", _stacked, self.pairs.ids[side])])[0]
 
     def _ids(self, side: int) -> Ids | None:
-        return None if self.pairs.ids is None else Ids._of_distinct(self.tasks.get(self._all_ids(side)))
+        return None if self.pairs.ids is None else Ids._of_distinct(self.tasks.wait([self._all_ids(side)])[0])
 
 
 def _factors(rows: Rows) -> Array:

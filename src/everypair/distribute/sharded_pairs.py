@@ -81,10 +81,12 @@ def pairs_from_matrix(tasks: Tasks, pairs: Pairs, shards: tuple[int | None, int 
         borders = shard_borders(counts, shards[side])
         places = tasks.place([work_of(counts, chunk) for chunk in borders])
         with dask.config.set({LARGE_GRAPH: MOST_IN_TASKS}):
-            pieces = [
-                tasks.submit("pairs", _kept, _piece(stored, marks, explicit, *chunk), place=place)
-                for chunk, place in zip(borders, places)
-            ]
+            pieces = tasks.start(
+                [
+                    tasks.task("pairs", _kept, _piece(stored, marks, explicit, *chunk), place=place)
+                    for chunk, place in zip(borders, places)
+                ]
+            )
         sides.append(PairsOfSide(borders, places, pieces))
     return ShardedPairs(
         pairs.shape, (sides[LEFT], sides[RIGHT]), pairs.left_counts, pairs.right_counts,

@@ -9,7 +9,6 @@ elsewhere) × rank × 4, both ways, and a k × k matrix per shard.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,20 +54,21 @@ class ShardedAlternating:
 
     def step(self, state: Factors) -> Factors:
         """One sweep over both sides."""
-        right_frame = self._frame(RIGHT, state.right)
-        left = self._improve(LEFT, state.left, state.right, right_frame)
-        left_frame = self._frame(LEFT, left)
-        right = self._improve(RIGHT, state.right, left, left_frame)
-        after = self._frame(RIGHT, right)
-        told = self.tasks.submit("objective", work.objective_of, left_frame, after, self.square)
-        value, rounding = self.tasks.get(told)
+        sums = self._sums(RIGHT, state.right)
+        left = self._improve(LEFT, state.left, state.right, sums)
+        left_sums = self._sums(LEFT, left)
+        right = self._improve(RIGHT, state.right, left, left_sums)
+        tasks = [left, right, left_sums, self._sums(RIGHT, right)]
+        futures = iter(self.tasks.start([task for part in tasks for task in part]))
+        left, right, *both = ([next(futures) for _ in part] for part in tasks)
+        value, rounding = self._objective(*(self.tasks.wait(sums) for sums in both))
         return Factors(left, right, value, rounding=rounding)
 
     def beyond(self, now: Factors, before: Factors, beta: float) -> Factors:
         """Both sides moved on along their last way."""
         moved = [
             [
-                self.tasks.submit(f"move-{SIDES[number]}", work.move, shard, new, old, beta, place=place)
+                self.tasks.task(f"move-{SIDES[number]}", work.move, shard, new, old, beta, place=place)
                 for shard, new, old, place in zip(side.shards, here, there, side.places)
             ]
             for number, (side, here, there) in enumerate(
@@ -77,33 +77,40 @@ class ShardedAlternating:
         ]
         return Factors(moved[LEFT], moved[RIGHT])
 
-    def _frame(self, number: int, rows: Any) -> Any:
-        """A side's Gram matrix and axes, for the half-step of the other one."""
-        side = self.sides[number]
-        sums = [
-            self.tasks.submit(f"sums-{SIDES[number]}", work.sums_of, one, place=place)
-            for one, place in zip(rows, side.places)
+    def _sums(self, number: int, rows: Any) -> list[Any]:
+        """What all machines have to know of a side."""
+        places = self.sides[number].places
+        return [
+            self.tasks.task(f"sums-{SIDES[number]}", work.sums_of, one, place=place) for one, place in zip(rows, places)
         ]
-        frame = partial(work.make_frame, blocks=side.blocks, free=self._free[1 - number])
-        return self.tasks.submit(f"gram-{SIDES[number]}", frame, sums)
 
-    def _improve(self, number: int, this: Any, other: Any, frame: Any) -> list[Any]:
-        """The half-step of all shards of a side."""
+    def _improve(self, number: int, this: Any, other: Any, sums: list[Any]) -> list[Any]:
+        """The half-step of all shards of a side; ``sums`` are those of the other one."""
         side, opposite = self.sides[number], self.sides[1 - number]
-        submit = self.tasks.submit
+        task, free = self.tasks.task, self._free[number]
         turned = [
-            submit(f"turn-{SIDES[1 - number]}", work.turn, rows, shard, frame, place=place)
+            task(f"turn-{SIDES[1 - number]}", work.turn, rows, shard, sums, opposite.blocks, free, place=place)
             for rows, shard, place in zip(other, opposite.shards, opposite.places)
         ]
         improved = []
         for shard, here, place, picked in zip(side.shards, this, side.places, side.picked):
             gathered = [
-                whole if rows is None else submit(f"pick-{SIDES[1 - number]}", work.pick, whole, rows, place=home)
+                whole if rows is None else task(f"pick-{SIDES[1 - number]}", work.pick, whole, rows, place=home)
                 for whole, rows, home in zip(turned, picked, opposite.places)
             ]
-            half_step = partial(work.improve, blocks=opposite.blocks, steps=self.steps)
-            improved.append(submit(f"half-step-{SIDES[number]}", half_step, shard, here, gathered, frame, place=place))
+            name = f"half-step-{SIDES[number]}"
+            improved.append(task(name, work.improve, shard, here, gathered, opposite.blocks, self.steps, place=place))
         return improved
+
+    def _objective(self, left: list[work.Sums], right: list[work.Sums]) -> tuple[float, float]:
+        """F and how far rounding may take it, after a half-step of the right side."""
+        grams, penalties = [], []
+        for side, sums in zip(self.sides, (left, right)):
+            grams.append(work.gram_of(sums, side.blocks))
+            penalties.append(0.5 * float(work.total([one.penalty for one in sums], side.blocks)))
+        pairs = float(work.total([one.pairs or {} for one in right], self.sides[RIGHT].blocks))
+        value = pairs + self.square(*grams) + (penalties[LEFT] + penalties[RIGHT])
+        return value, self.square.rounding(*grams)
 
 
 def _free_columns(layout: Layout, side: int) -> NDArray[np.bool_]:

@@ -19,7 +19,7 @@ class LostWorker(RuntimeError):
 
 
 class Tasks:
-    """Submits tasks to ``client`` and waits for small results; notices workers that come and go."""
+    """Tasks for ``client``: made, started a whole graph at a time, waited for. Notices workers that come and go."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -37,17 +37,29 @@ class Tasks:
             self._load[place] += int(work[number])
         return places
 
-    def submit(self, name: str, function: Callable[..., Any], *arguments: Any, place: str | None = None) -> Any:
-        """Run ``function`` on the cluster; futures among the arguments are replaced by what they hold there."""
-        where = {} if place is None else {"workers": [place], "allow_other_workers": True}
-        return self.client.submit(function, *arguments, key=f"{name}-{uuid4().hex}", **where)
+    def task(self, name: str, function: Callable[..., Any], *arguments: Any, place: str | None = None) -> Any:
+        """A task that is not started yet; tasks and futures among its arguments are replaced by what they give."""
+        import dask
 
-    def get(self, futures: Any) -> Any:
-        """Wait for small results and return them."""
+        where = {} if place is None else {"workers": [place], "allow_other_workers": True}
+        with dask.annotate(**where):
+            make = dask.delayed(function, pure=False, traverse=False)
+            return make(*arguments, dask_key_name=f"{name}-{uuid4().hex}")
+
+    def start(self, tasks: Sequence[Any]) -> list[Any]:
+        """Start tasks, all that they need in one graph, and return futures of their results, which stay there."""
+        return list(self.client.compute(list(tasks), optimize_graph=False))
+
+    def get(self, tasks: Sequence[Any]) -> list[Any]:
+        """Run tasks, or wait for futures, and return their results, which are small."""
+        return self.wait(self.start(tasks))
+
+    def wait(self, futures: Sequence[Any]) -> list[Any]:
+        """Wait for futures and return their results."""
         from distributed import KilledWorker
 
         try:
-            return self.client.gather(futures)
+            return list(self.client.gather(list(futures)))
         except KilledWorker as failure:
             raise LostWorker(
                 f"the worker {failure.last_worker.address} was lost while it ran {failure.task!r}, as others before: "

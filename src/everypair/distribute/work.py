@@ -7,6 +7,7 @@ one tree that all machines share.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from everypair.data.pairs import Compressed
 from everypair.kernels.extrapolate import extrapolate
 from everypair.parallel import BLOCK_ROWS, Chunk, block_parts, single_threaded_blas, tree_nodes, tree_total
 from everypair.problem.gram import Gram, gram_of_sum, gram_parts, norm_parts
-from everypair.problem.gram_square import GramSquare
+from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss
 from everypair.problem.ridge import Ridge
 from everypair.problem.rotation import column_sizes
@@ -71,6 +72,7 @@ class Shard:
     ``sources`` says which rows of every shard of the other side are gathered, ``None`` for all of them.
     """
 
+    side: int
     start: int
     problem: RowProblem
     sources: list[NDArray[np.int32] | None] = field(repr=False)
@@ -95,25 +97,20 @@ class Rows:
     """Factors of a shard and their sums."""
 
     factors: Array
-    sums: Sums
+    sums: Sums | None
 
 
 @dataclass(frozen=True)
 class Turned:
-    """Factors of a shard (or some of its rows) in the axes of the next half-step, and the sizes of their columns."""
+    """Factors of a shard (or some of its rows) in the axes of the next half-step, and the sizes of their columns.
+
+    ``gram`` and ``axes`` are those of all shards of the side.
+    """
 
     factors: Array
     sizes: Nodes
-
-
-@dataclass(frozen=True)
-class Frame:
-    """A side's Gram matrices and their axes: the same for all shards of the other side."""
-
     gram: Gram
     axes: Axes
-    penalty: float
-    pairs: float | None
 
 
 def worker_threads() -> int:
@@ -148,7 +145,7 @@ def make_shard(piece: Piece, terms: SideTerms) -> Shard:
         other_weights=problem.other_weights[gathered],
         other_values=None if problem.other_values is None else problem.other_values[gathered],
     )
-    return Shard(start, local, sources)
+    return Shard(terms.side, start, local, sources)
 
 
 def _sources(indices: Array, size: int, borders: list[Chunk]) -> tuple[list[NDArray[np.int32] | None], Array]:
@@ -202,62 +199,52 @@ def move(shard: Shard, now: Rows, before: Rows, beta: float) -> Rows:
     """Where a sweep begins that goes on along the way of the last one: x + β(x − x_before)."""
     out = np.empty_like(now.factors)
     extrapolate(0, len(out), now.factors, before.factors, out.dtype.type(beta), out)
+    if shard.side == LEFT:  # which is solved first: nobody asks for the sums of where it starts
+        return Rows(out, None)
     return with_sums(shard, out, n_threads=worker_threads())
 
 
 def sums_of(rows: Rows) -> Sums:
     """The small part of a result, which travels."""
+    assert rows.sums is not None
     return rows.sums
 
 
-def make_frame(shards: list[Sums], blocks: int, free: NDArray[np.bool_]) -> Frame:
-    """Put the sums of all shards of a side together."""
+def gram_of(shards: Sequence[Sums], blocks: int) -> Gram:
+    """A side's Gram matrices, from the sums of all its shards."""
+    return gram_of_sum(total([sums.gram for sums in shards], blocks))
 
-    def total(name: str) -> Any:
-        nodes: Nodes = {}
-        for sums in shards:
-            part = getattr(sums, name)
-            if part is None:
-                return None
-            nodes |= part
-        return tree_total(nodes, blocks)
 
-    gram = gram_of_sum(total("gram"))
+def total(parts: Sequence[Nodes], blocks: int) -> Any:
+    """A sum over all blocks of a side, from what its shards know of the tree."""
+    nodes: Nodes = {}
+    for part in parts:
+        nodes |= part
+    return tree_total(nodes, blocks)
+
+
+def turn(rows: Rows, shard: Shard, sums: Sequence[Sums], blocks: int, free: NDArray[np.bool_]) -> Turned:
+    """A shard's rows in the axes of the other side's half-step, block by block; ``sums`` are those of all shards."""
+    gram = gram_of(sums, blocks)
     with single_threaded_blas():
-        return Frame(gram, Axes.of(gram, free), total("penalty"), total("pairs"))
-
-
-def turn(rows: Rows, shard: Shard, frame: Frame) -> Turned:
-    """A shard's rows in the axes of the other side's half-step, block by block."""
-    with single_threaded_blas():
-        rotated = frame.axes.rotate(rows.factors, worker_threads())
-        return Turned(rotated, tree_nodes(column_sizes(rotated), shard.first_block))
+        axes = Axes.of(gram, free)
+        rotated = axes.rotate(rows.factors, worker_threads())
+        return Turned(rotated, tree_nodes(column_sizes(rotated), shard.first_block), gram, axes)
 
 
 def pick(turned: Turned, rows: NDArray[np.int32]) -> Turned:
     """Some rows only."""
-    return Turned(turned.factors[rows], turned.sizes)
+    return replace(turned, factors=turned.factors[rows])
 
 
-def improve(shard: Shard, this: Rows, others: list[Turned], frame: Frame, blocks: int, steps: RowSteps) -> Rows:
+def improve(shard: Shard, this: Rows, others: list[Turned], blocks: int, steps: RowSteps) -> Rows:
     """The half-step of a shard's rows; ``others`` are what was gathered from every shard of the other side."""
-    threads = worker_threads()
-    nodes: Nodes = {}
-    for other in others:
-        nodes |= other.sizes
+    threads, gram, axes = worker_threads(), others[0].gram, others[0].axes
     rotated = np.concatenate([other.factors for other in others])
+    sizes = total([other.sizes for other in others], blocks)
     with single_threaded_blas():
-        new, values = rotated_half_step(
-            shard.problem, this.factors, rotated, tree_total(nodes, blocks), frame.gram, frame.axes, steps, threads
-        )
+        new, values = rotated_half_step(shard.problem, this.factors, rotated, sizes, gram, axes, steps, threads)
         if shard.problem.loss.custom is not None:
-            turned = new @ frame.axes.basis.astype(new.dtype)
+            turned = new @ axes.basis.astype(new.dtype)
             check_stored_slopes(shard.problem, turned, rotated, threads)
     return with_sums(shard, new, block_parts(values), threads)
-
-
-def objective_of(left: Frame, right: Frame, square: GramSquare) -> tuple[float, float]:
-    """F and how far rounding may take it, after a half-step of the right side."""
-    assert right.pairs is not None
-    value = right.pairs + square(left.gram, right.gram) + (0.5 * left.penalty + 0.5 * right.penalty)
-    return value, square.rounding(left.gram, right.gram)
