@@ -61,7 +61,9 @@ class ShardedAlternating:
         tasks = [left, right, left_sums, self._sums(RIGHT, right)]
         futures = iter(self.tasks.start([task for part in tasks for task in part]))
         left, right, *both = ([next(futures) for _ in part] for part in tasks)
-        value, rounding = self._objective(*(self.tasks.wait(sums) for sums in both))
+        told = self.tasks.wait([*both[LEFT], *both[RIGHT]])
+        self.tasks.notice()
+        value, rounding = self._objective(told[: len(both[LEFT])], told[len(both[LEFT]) :])
         return Factors(left, right, value, rounding=rounding)
 
     def beyond(self, now: Factors, before: Factors, beta: float) -> Factors:

@@ -66,8 +66,6 @@ class Tasks:
                 "most often for want of memory. Give workers more of it, cut the data into more shards with "
                 "Cluster(client, shards=…), or add workers."
             ) from failure
-        finally:
-            self.notice()
 
     def notice(self) -> None:
         """Say which workers have gone since the last look."""
