@@ -70,13 +70,14 @@ class FactorObjective:
             dtype=dtype, values=values, constant=constants[LEFT],
         )  # fmt: skip
         right = RowProblem.of(
-            RIGHT, pairs.columns, pairs.right_counts, targets[pairs.order], loss, ridge, (q, p),
+            RIGHT, pairs.columns, pairs.right_counts, pairs.by_columns(targets, n_threads), loss, ridge, (q, p),
             value[::-1] if isinstance(value, tuple) else value,
-            dtype=dtype, values=None if values is None else values[pairs.order], constant=constants[RIGHT],
+            dtype=dtype, values=None if values is None else pairs.by_columns(values, n_threads),
+            constant=constants[RIGHT],
         )  # fmt: skip
         self.rows = left, right
         self._square_of_values = _square_of_values(left) if outside.by_rows else 0.0
-        self._stored_weight = float(left.weights.sum(dtype=np.float64))
+        self._stored_weight = left.stored_weight
 
     def value(self, left: Array, right: Array) -> float:
         """F."""
