@@ -1,7 +1,7 @@
 """Hundreds of millions of generated pairs in a minute: power-law activity, power-law popularity, tastes in groups.
 
-A user's number of events is Pareto and likes some of GROUPS groups of items: SHARE of his events are drawn from these, by
-popularity within the group, the others by popularity among all items. Every row holds distinct columns in ascending
+A user has a Pareto number of events and likes some of GROUPS groups of items: SHARE of his events are drawn from these,
+by popularity within the group, the others by popularity among all items. Every row holds distinct columns in ascending
 order, and depends on the seed and its number alone, whatever the number of threads.
 """
 

@@ -107,10 +107,17 @@ def written(text: str, record: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    if len(sys.argv) > 1 and sys.argv[1] == "generate":
-        return generate(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
-    if len(sys.argv) > 1 and sys.argv[1] == "train":
-        return train(Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5]), int(sys.argv[6]))
+    part, *given = [*sys.argv[1:], ""]
+    if part == "generate":
+        generate(Path(given[0]), int(given[1]), int(given[2]))
+    elif part == "train":
+        train(Path(given[0]), int(given[1]), given[2], int(given[3]), int(given[4]))
+    else:
+        grow()
+
+
+def grow() -> None:
+    """All sizes, one after the other."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--losses", nargs="+", default=["logistic"])
@@ -120,7 +127,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="for the matrices, 5 bytes a pair; a temporary one by default")
     parser.add_argument("--report", action="store_true", help="only write the page's table from large.json")
     options = parse(
-        parser, Path(__file__).parent / "results", sizes=[3000, 6000], rank=4, sweeps=2, losses=["squared"], threads=1
+        parser, Path(__file__).parent / "results", sizes=[3000], rank=4, sweeps=2, losses=["squared"], threads=1
     )
     path = options.results / "large.json"
     record = json.loads(path.read_text()) if path.exists() else {"machine": machine(), "runs": []}

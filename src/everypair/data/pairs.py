@@ -153,14 +153,14 @@ class Pairs:
         """|Ω_i⁺| for every row."""
         if self.disliked is None:
             return np.diff(self.rows.indptr)
-        return np.diff(kept_pointers(self.rows.indptr, ~self.disliked))
+        return np.diff(self.rows.indptr - np.searchsorted(np.flatnonzero(self.disliked), self.rows.indptr))
 
     @property
     def right_counts(self) -> NDArray[np.int64]:
         """|Ω_j⁺| for every column."""
         if self.disliked is None:
             return np.diff(self.columns.indptr)
-        return np.bincount(self.rows.indices[~self.disliked], minlength=self.shape[1]).astype(np.int64)
+        return np.diff(self.columns.indptr) - np.bincount(self.rows.indices[self.disliked], minlength=self.shape[1])
 
     @cached_property
     def order(self) -> Array:
@@ -194,7 +194,7 @@ class Pairs:
         if len(weights) != self.nnz:
             weights = np.full(self.nnz, weights[0])
         if self.disliked is not None:
-            weights = np.where(self.disliked, -weights, weights)
+            weights = np.negative(weights, out=weights.copy(), where=self.disliked)
         indptr = self.rows.indptr.astype(index_dtype(self.nnz))  # int64 would make scipy widen the indices too
         return sp.csr_array((weights, self.rows.indices, indptr), shape=self.shape)
 
