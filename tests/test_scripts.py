@@ -26,9 +26,11 @@ SCRIPTS = sorted(
 # script → the runs of its smoke test; results of one run are there for the next
 RUNS: dict[str, list[list[str]]] = {
     "benchmarks/labels.py": [["missing"], ["wiki"]],
+    "benchmarks/large.py": [[]],
     "benchmarks/multilabel.py": [["peers"], ["cg"], ["cost"]],
     "benchmarks/roofline.py": [[]],
     "benchmarks/scaling.py": [[]],
+    "benchmarks/spark.py": [[]],
     "benchmarks/sweep.py": [[]],
     "benchmarks/top_k.py": [[]],
     "experiments/blend/further.py": [[]],
@@ -288,6 +290,40 @@ def test_benchmark_tables_are_those_of_their_json(execute):
         assert f"{record['users']:,} × {record['items']:,}" in text
         assert f"{record['pairs'] / 1e6:.2f} M generated" in text
         assert f"rank {record['rank']}, {record['threads']} threads" in text
+
+
+@pytest.mark.parametrize("name", ["large", "spark"])
+def test_table_of_the_scaling_page_is_that_of_its_json(name, execute):
+    tools = execute(f"benchmarks/{name}.py", name="tools")
+    record = json.loads((BENCHMARKS / f"results/{name}.json").read_text())
+    text = tools["PAGE"].read_text()
+    assert tools["written"](text, record) == text
+    assert f"rank {record['runs'][0]['rank']}, " in text
+    with pytest.raises(SystemExit, match="The page needs the lines"):
+        tools["written"]("no markers", record)
+
+
+def test_generated_rows_are_distinct_sorted_and_the_same_on_any_threads(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    tools = importlib.import_module("generate_large")
+    found = []
+    for threads in (1, 2):
+        tools.write_large(tmp_path / str(threads), 1500, 640, 45_000, seed=3, n_threads=threads)
+        found.append(tools.read_large(tmp_path / str(threads)))
+    assert np.array_equal(found[0].indices, found[1].indices)
+    assert found[0].has_canonical_format
+    assert found[0].nnz == pytest.approx(45_000, rel=0.02)
+    lengths, popularity = np.diff(found[0].indptr), np.bincount(found[0].indices, minlength=640)
+    assert lengths.min() >= 5
+    assert lengths.max() == 64
+    assert np.median(lengths) < 0.75 * lengths.mean()
+    assert np.sort(popularity)[-32:].sum() > 0.2 * found[0].nnz  # a twentieth of the items
+    # tastes: items of a group go together, so the first 64 principal components stand out from those of chance
+    dense = found[0].toarray().astype(float)
+    shuffled = np.random.default_rng(0).permuted(dense, axis=0)
+    with threadpool_limits(1, "blas"):
+        real, chance = (np.linalg.eigvalsh(np.cov(matrix.T))[::-1] for matrix in (dense, shuffled))
+    assert real[50] > 1.3 * chance[50]
 
 
 def test_benchmark_tables_tell_who_arrived(execute):

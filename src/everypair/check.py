@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -105,8 +105,33 @@ def refuse_events(matrix: Any, name: str) -> None:
         )
 
 
+class Canonical(NamedTuple):
+    """A CSR array without duplicates, sorted, and whether its arrays are the caller's own.
+
+    ``stored`` is the number of entries before duplicates were summed.
+    """
+
+    matrix: Any
+    stored: int
+    shared: bool
+
+
 def as_csr(matrix: Any, dtype: Any, name: str) -> tuple[Any, int]:
     """Return a canonical CSR array (sorted, duplicates summed) and the number of entries stored before."""
+    csr, stored, _ = canonical_csr(matrix, dtype, name)
+    return as_dtype(csr, dtype), stored
+
+
+def as_dtype(csr: Any, dtype: Any) -> Any:
+    """Return a sparse array in ``dtype``; values too large for it become infinite."""
+    if csr.dtype == dtype:
+        return csr
+    with np.errstate(over="ignore"):  # infinite weights are refused with a sentence
+        return csr.astype(dtype)
+
+
+def canonical_csr(matrix: Any, dtype: Any, name: str) -> Canonical:
+    """Return a canonical CSR array in its own dtype, or a wider one than ``dtype`` where duplicates were summed."""
     refuse_events(matrix, name)
     if not sp.issparse(matrix) and hasattr(matrix, "tocsr"):  # everypair.data.Entries
         matrix = matrix.tocsr()
@@ -126,24 +151,22 @@ def as_csr(matrix: Any, dtype: Any, name: str) -> tuple[Any, int]:
         raise ValueError(f"{name} must be two-dimensional (left entities × right entities), got {array.ndim}-D.")
     if min(array.shape) == 0:
         raise ValueError(f"{name} is empty: its shape is {array.shape}.")
-    stored = None
+    stored, shared = None, False
     if sp.issparse(array):
         if array.format in ("csr", "csc", "bsr"):
             array = _checked_indices(array, name)
         if array.format in ("csr", "csc", "bsr", "coo"):  # the formats that can hold a pair twice
             stored = array.nnz
-        # widened before duplicates are summed: two int8 weights of 100 are not −56
-        array = array.astype(np.result_type(array.dtype, dtype), copy=False)
+        shared = array.format == "csr" and array.has_canonical_format
+        if not shared:  # widened before duplicates are summed: two int8 weights of 100 are not −56
+            array = array.astype(np.result_type(array.dtype, dtype), copy=False)
     elif array.dtype == np.float16:  # scipy.sparse knows no half precision
         array = array.astype(np.float32)
     csr = sp.csr_array(array)
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
-    if csr.dtype != dtype:
-        with np.errstate(over="ignore"):  # infinite weights are refused with a sentence
-            csr = csr.astype(dtype)
-    return csr, csr.nnz if stored is None else stored
+    return Canonical(csr, csr.nnz if stored is None else stored, shared)
 
 
 def _checked_indices(matrix: Any, name: str) -> Any:

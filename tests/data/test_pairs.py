@@ -15,6 +15,13 @@ def random_matrix(dislikes=True, shape=(30, 20), seed=0):
     return np.where(rng.random(shape) < 0.3, -matrix, matrix) if dislikes else matrix
 
 
+def weights_of(stored):
+    """One weight for every pair; those that are all 1 are stored once."""
+    assert len(stored.weights) in (1, len(stored.indices))
+    assert len(stored.weights) == 1 or (stored.weights != 1).any()
+    return np.broadcast_to(stored.weights, len(stored.indices))
+
+
 def assert_holds(pairs, matrix):
     """``pairs`` stores exactly the nonzeros of a dense ``matrix``, the same in both orientations."""
     i, j = np.nonzero(matrix)
@@ -23,12 +30,12 @@ def assert_holds(pairs, matrix):
     dtype = pairs.rows.weights.dtype
     np.testing.assert_array_equal(np.repeat(np.arange(matrix.shape[0]), np.diff(pairs.rows.indptr)), i)
     np.testing.assert_array_equal(pairs.rows.indices, j)
-    np.testing.assert_array_equal(pairs.rows.weights, np.abs(matrix[i, j]).astype(dtype))
+    np.testing.assert_array_equal(weights_of(pairs.rows), np.abs(matrix[i, j]).astype(dtype))
     rows, columns = np.nonzero(matrix.T)[::-1]
     np.testing.assert_array_equal(np.repeat(np.arange(matrix.shape[1]), np.diff(pairs.columns.indptr)), columns)
     np.testing.assert_array_equal(pairs.columns.indices, rows)
-    np.testing.assert_array_equal(pairs.columns.weights, np.abs(matrix[rows, columns]).astype(dtype))
-    np.testing.assert_array_equal(pairs.rows.weights[pairs.order], pairs.columns.weights)
+    np.testing.assert_array_equal(weights_of(pairs.columns), np.abs(matrix[rows, columns]).astype(dtype))
+    np.testing.assert_array_equal(pairs.by_columns(pairs.rows.weights), pairs.columns.weights)
     np.testing.assert_array_equal(i[pairs.order], rows)
     np.testing.assert_array_equal(pairs.rows.indices[pairs.order], columns)
     np.testing.assert_array_equal(pairs.left_counts, (matrix > 0).sum(axis=1))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair.kernels.stored_pairs import curvature_product, pair_scores, pair_terms, sparse_dense
+from everypair.kernels.stored_pairs import curvature_product, pair_scores, pair_terms, sparse_dense, weight_sums
 
 from ..problem.brute import PLAIN_LOSSES, loss_named
 
@@ -98,6 +98,32 @@ def test_pair_terms(data, loss, imputed):
     for computed, plain in zip((values, r, t), expected):
         np.testing.assert_allclose(computed, plain, rtol=data["tolerance"], atol=data["tolerance"])
     assert values[2] == 0
+
+
+@pytest.mark.parametrize("loss", PLAIN_LOSSES)
+def test_equal_weights_and_targets_are_read_row_by_row(data, loss):
+    rng = np.random.default_rng(1)
+    dtype, nnz = data["dtype"], len(data["indices"])
+    p, q, z = rng.uniform(size=M).astype(dtype), rng.uniform(size=N).astype(dtype), np.zeros(1, dtype)
+    score = rng.normal(size=nnz).astype(dtype) * 2
+    loops = loss_named(loss).loops(dtype, dtype)
+    results = []
+    for count in (nnz, N):  # one for each pair, one for each pair of the longest row
+        values, r, t = np.full(M, 77.0), np.empty(nnz, dtype), np.empty(nnz, dtype)
+        c, y = np.full(count, 1.5, dtype), np.ones(count, dtype)
+        for chunk in ((0, 4), (4, M)):
+            pair_terms(loops, *chunk, data["indptr"], data["indices"], c, y, z, p, q, score, values, r, t)
+        results.append((values, r, t))
+    for every, repeated in zip(*results):
+        assert np.array_equal(every, repeated)
+
+
+def test_weight_sums(data):
+    out = np.empty(M)
+    weights = np.abs(data["coefficients"])
+    weight_sums(data["indptr"], weights, out)
+    running = np.concatenate([[0.0], np.cumsum(weights, dtype=np.float64)])
+    assert np.array_equal(out, np.diff(running[data["indptr"]]))
 
 
 def test_only_the_rows_asked_for_are_written(data):

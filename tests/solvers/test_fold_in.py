@@ -72,7 +72,7 @@ def test_new_rows_are_the_training_sub_problem(case):
     for side in (0, 1):
         trained = problem.objective.rows[side]
         new = fold_in(problem, side, **own_parts(problem, case, side))
-        for name in ("indptr", "indices", "weights", "targets", "other_weights", "other_values"):
+        for name in ("indptr", "indices", "every_weight", "every_target", "other_weights", "other_values"):
             assert np.array_equal(getattr(new, name), getattr(trained, name)), name
         for name in ("values", "this_weights", "ridge", "this_values"):
             expected = getattr(trained, name)

@@ -49,7 +49,7 @@ class DegreeWeighting:
         """The same pairs with their weights multiplied."""
         weights = (pairs.rows.weights * self._of_pairs(pairs)).astype(pairs.rows.weights.dtype)
         rows = Compressed(pairs.rows.indptr, pairs.rows.indices, weights)
-        columns = Compressed(pairs.columns.indptr, pairs.columns.indices, weights[pairs.order])
+        columns = Compressed(pairs.columns.indptr, pairs.columns.indices, pairs.by_columns(weights))
         return replace(pairs, rows=rows, columns=columns)
 
     def weighted_rows(self, rows: Any, degrees: Array) -> Any:

@@ -20,7 +20,7 @@ from everypair.data.events import read_events
 from everypair.data.ids import Ids
 from everypair.data.pairs import Compressed
 from everypair.distribute.borders import shard_borders
-from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, work_of
+from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, weight_of, work_of
 from everypair.distribute.tasks import Tasks
 from everypair.distribute.work import Piece
 from everypair.problem.layout import LEFT, RIGHT
@@ -201,15 +201,13 @@ def _piece(routed: list[EventRows], start: int, stop: int, how: str, dtype: Any)
         rows, columns, weights = joined.rows, joined.columns, joined.weights
     signed = weights.astype(dtype)
     indptr = np.searchsorted(rows, np.arange(stop - start + 1)).astype(np.int64)
-    disliked = signed < 0
-    return Piece(
-        start, Compressed(indptr, columns.astype(np.int32), np.abs(signed)), disliked if disliked.any() else None
-    )
+    disliked, size = signed < 0, np.ones(1, dtype) if np.all(signed == 1) else np.abs(signed)
+    return Piece(start, Compressed(indptr, columns.astype(np.int32), size), disliked if disliked.any() else None)
 
 
 def _counts(piece: Piece) -> dict[str, Any]:
     return {
         "positives": piece.counts,
         "stored": np.diff(piece.stored.indptr),
-        "weight": float(piece.stored.weights.sum(dtype=np.float64)),
+        "weight": weight_of(piece.stored),
     }

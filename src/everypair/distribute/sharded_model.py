@@ -166,7 +166,9 @@ def _stacked(parts: list[Array]) -> Array:
 def _matrix(piece: Piece, columns: int) -> Any:
     """A piece as rows of signed weights."""
     stored = piece.stored
-    data = stored.weights if piece.disliked is None else np.where(piece.disliked, -stored.weights, stored.weights)
+    data = np.broadcast_to(stored.weights, len(stored.indices))
+    if piece.disliked is not None:
+        data = np.where(piece.disliked, -data, data)
     indptr = stored.indptr.astype(stored.indices.dtype)
     return sp.csr_array((data, stored.indices, indptr), shape=(len(indptr) - 1, columns))
 

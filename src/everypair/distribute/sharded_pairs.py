@@ -74,9 +74,9 @@ def pairs_from_matrix(tasks: Tasks, pairs: Pairs, shards: tuple[int | None, int 
     disliked, targets = pairs.disliked, pairs.targets
     sides = []
     for side, stored in enumerate((pairs.rows, pairs.columns)):
-        of_columns = slice(None) if side == LEFT else pairs.order
-        marks = None if disliked is None else disliked[of_columns]
-        explicit = None if targets is None else targets[of_columns]
+        marks, explicit = disliked, targets
+        if side == RIGHT:
+            marks, explicit = (None if part is None else pairs.by_columns(part) for part in (disliked, targets))
         counts = np.diff(stored.indptr)
         borders = shard_borders(counts, shards[side])
         places = tasks.place([work_of(counts, chunk) for chunk in borders])
@@ -90,8 +90,14 @@ def pairs_from_matrix(tasks: Tasks, pairs: Pairs, shards: tuple[int | None, int 
         sides.append(PairsOfSide(borders, places, pieces))
     return ShardedPairs(
         pairs.shape, (sides[LEFT], sides[RIGHT]), pairs.left_counts, pairs.right_counts,
-        (np.diff(pairs.rows.indptr), np.diff(pairs.columns.indptr)), float(pairs.rows.weights.sum(dtype=np.float64)),
+        (np.diff(pairs.rows.indptr), np.diff(pairs.columns.indptr)), weight_of(pairs.rows),
     )  # fmt: skip
+
+
+def weight_of(stored: Compressed) -> float:
+    """The sum of the weights of stored pairs, each its own or one for all."""
+    total = float(stored.weights.sum(dtype=np.float64))
+    return total if len(stored.weights) == len(stored.indices) else total * len(stored.indices)
 
 
 def work_of(counts: NDArray[Any], chunk: Chunk) -> int:
@@ -104,7 +110,7 @@ def _piece(stored: Compressed, disliked: Any, targets: Any, start: int, stop: in
     indptr = stored.indptr[start : stop + 1] - stored.indptr[start]
     return Piece(
         start,
-        Compressed(indptr, stored.indices[pairs], stored.weights[pairs]),
+        Compressed(indptr, stored.indices[pairs], stored.weights[pairs] if len(stored.weights) > 1 else stored.weights),
         None if disliked is None else disliked[pairs],
         None if targets is None else targets[pairs],
     )

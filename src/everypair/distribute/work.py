@@ -126,9 +126,9 @@ def make_shard(piece: Piece, terms: SideTerms) -> Shard:
     rows = slice(start, start + len(stored.indptr) - 1)
     targets = piece.targets
     if targets is None:
-        targets = np.ones(len(stored.indices), terms.dtype)
+        targets = np.ones(1, terms.dtype)
         if piece.disliked is not None:
-            targets[piece.disliked] = terms.loss.dislike_target
+            targets = np.where(piece.disliked, terms.loss.dislike_target, 1.0).astype(terms.dtype)
     value = terms.value
     problem = RowProblem.of(
         terms.side, stored, piece.counts, targets, terms.loss, terms.ridge,

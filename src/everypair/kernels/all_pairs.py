@@ -33,4 +33,4 @@ def every_terms(
             column = np.uint64(indices[e])
             weights[column] = c[e]
             targets[column] = y[e]
-        values[b] = row_terms(loss[0], 0, 0, columns, weights, targets, origin, nothing, score[b], r[b], t[b])
+        values[b] = row_terms(loss[0], columns, 0, 0, columns, weights, targets, origin, nothing, score[b], r[b], t[b])

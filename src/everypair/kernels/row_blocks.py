@@ -123,7 +123,7 @@ def block_solver(block: int) -> Kernel:
             for sweep in range(newton_steps):
                 norm = 0.0
                 for begin in range(0, K, B):
-                    value = row_terms(loss[0], first, 0, d, c, y, z, weight, score, slope, curve)
+                    value = row_terms(loss[0], len(indices), first, 0, d, c, y, z, weight, score, slope, curve)
                     for l in range(B):
                         pulled[l] = 0.0
                         for e in range(B):
@@ -168,7 +168,7 @@ def block_solver(block: int) -> Kernel:
                         continue
                     length = 1.0
                     for _ in range(MAX_HALVINGS):
-                        new_value = row_value(loss[1], first, 0, d, c, y, z, weight, score, delta, length)
+                        new_value = row_value(loss[1], len(indices), first, 0, d, c, y, z, weight, score, delta, length)
                         change = new_value - value + length * linear + 0.5 * length * length * square
                         change += rounding * length * (doubt + length * square_doubt)
                         if change <= ARMIJO * length * descent + VALUE_ROUNDING * abs(value):

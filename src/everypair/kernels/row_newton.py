@@ -42,7 +42,7 @@ def solve_rows(  # type: ignore[no-untyped-def]
     stop,
     indptr,
     indices,
-    c,
+    c,  # one number for each stored pair, or as many as the longest row has, all the same; so is y
     y,
     z,  # one number for each stored pair, or a single one for all
     V,  # other side, rotated
@@ -114,7 +114,7 @@ def solve_rows(  # type: ignore[no-untyped-def]
                 end = min(begin + batch, d)
                 if newton == 0:
                     dots(V, indices, first, begin, end, u, score)
-                value += row_terms(loss[0], first, begin, end, c, y, z, weight, score, slope, curve)
+                value += row_terms(loss[0], len(indices), first, begin, end, c, y, z, weight, score, slope, curve)
                 accumulate(V, indices, first, begin, end, slope, gradient)
             norm = 0.0
             for l in range(K):
@@ -184,7 +184,7 @@ def solve_rows(  # type: ignore[no-untyped-def]
             length = 1.0
             accepted = False
             for _ in range(MAX_HALVINGS):
-                new_value = row_value(loss[1], first, 0, d, c, y, z, weight, score, delta, length)
+                new_value = row_value(loss[1], len(indices), first, 0, d, c, y, z, weight, score, delta, length)
                 change = new_value - value + length * linear + 0.5 * length * length * square
                 change += rounding * length * (doubt + length * square_doubt)
                 if change <= ARMIJO * length * descent + VALUE_ROUNDING * abs(value):

@@ -28,6 +28,17 @@ def pair_scores(start: Any, stop: Any, indptr: Any, indices: Any, U: Any, V: Any
         dots(V, indices, first, 0, last - first, u, out[first:last])
 
 
+@njit(cache=True, nogil=True)
+def weight_sums(indptr: Any, c: Any, out: Any) -> None:
+    """out_i = Σ_{j∈Ω_i} c_ij as the difference of running sums over all stored pairs, in float64."""
+    total = 0.0
+    for i in range(len(out)):
+        before = total
+        for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total += c[e]
+        out[i] = total - before
+
+
 @njit(cache=True, **OPTIONS)
 def sparse_dense(start: Any, stop: Any, indptr: Any, indices: Any, coefficients: Any, V: Any, out: Any) -> None:
     """out_i = Σ_{j∈Ω_i} coefficient_ij v_j."""
@@ -65,7 +76,7 @@ def pair_terms(
 ) -> None:  # fmt: skip
     """value_i = Σ_Ω [c ℓ − ½ w (z − s)²], r_e = c ℓ' − w (s − z) and t_e = c ℓ'' − w of every stored pair, w = p_i q_j.
 
-    z holds one value per pair, or one for all.
+    z holds one value per pair, or one for all; c and y one per pair, or one per pair of the longest row, all the same.
     """
     longest = 0
     for i in range(start, stop):
@@ -76,4 +87,6 @@ def pair_terms(
         for e in range(last - first):
             weight[e] = p[i] * q[np.uint64(indices[first + e])]
         here = slice(first, last)
-        values[i] = row_terms(loss[0], first, 0, last - first, c, y, z, weight, score[here], r[here], t[here])
+        values[i] = row_terms(
+            loss[0], len(indices), first, 0, last - first, c, y, z, weight, score[here], r[here], t[here]
+        )

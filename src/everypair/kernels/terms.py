@@ -4,7 +4,7 @@
 
 The loops are C functions, and row-wise kernels call them by their addresses: one compiled kernel serves every loss, the
 user's own included, and a loss compiles only its two loops. z holds one number per stored pair, or a single one for
-all.
+all; c and y one per stored pair, or, where all are the same, as many as the longest row has pairs.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _compiled(code: int, custom: CustomLoss | None, pairs: Any, scores: Any) -> 
 
 
 class _Call:
-    """Instructions that call a loop for the pairs begin ≤ t < end of a row, whose first pair is stored at ``first``."""
+    """Instructions that call a loop for the pairs begin ≤ t < end of a row, whose first of ``pairs`` is ``first``."""
 
     def __init__(self, context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
         self.context, self.builder, self.kinds, self.arguments = context, builder, kinds, arguments
@@ -93,55 +93,64 @@ class _Call:
             pointer = self.builder.gep(pointer, [offset], inbounds=True)
         return pointer
 
+    def length(self, argument: int) -> Any:
+        """Number of entries of an array among the arguments."""
+        return self.context.make_array(self.kinds[argument])(
+            self.context, self.builder, self.arguments[argument]
+        ).nitems
+
     def __call__(self, last: Callable[[Any], list[Any]]) -> Any:
-        builder, (address, first, begin, end) = self.builder, self.arguments[:4]
-        count = self.context.make_array(self.kinds[6])(self.context, builder, self.arguments[6]).nitems
-        imputed = builder.icmp_signed(">", count, _INT(1))
-        z = self.pointer(6)
+        builder, (address, pairs, first, begin, end) = self.builder, self.arguments[:5]
+
+        def own(argument: int) -> Any:
+            each = builder.icmp_signed("==", self.length(argument), pairs)
+            return self.pointer(argument, builder.select(each, first, _INT(0)), begin)
+
+        imputed = builder.icmp_signed(">", self.length(7), _INT(1))
+        z = self.pointer(7)
         there = builder.gep(z, [builder.add(first, begin)], inbounds=True)
         passed = [
-            builder.sub(end, begin), builder.zext(imputed, _INT), self.pointer(4, first, begin),
-            self.pointer(5, first, begin), builder.select(imputed, there, z), self.pointer(7, begin),
-            self.pointer(8, begin), *last(begin),
+            builder.sub(end, begin), builder.zext(imputed, _INT), own(5), own(6), builder.select(imputed, there, z),
+            self.pointer(8, begin), self.pointer(9, begin), *last(begin),
         ]  # fmt: skip
         kind = ir.FunctionType(_DOUBLE, [value.type for value in passed])
         return builder.call(builder.inttoptr(address, kind.as_pointer()), passed)
 
 
 def _typed(kinds: tuple[Any, ...], scalars: int) -> Any:
-    """The signature: an address and three positions, arrays, and so many numbers at the end."""
-    arrays = kinds[4 : len(kinds) - scalars]
+    """The signature: an address and four positions, arrays, and so many numbers at the end."""
+    arrays = kinds[5 : len(kinds) - scalars]
     plain = all(isinstance(kind, types.Array) and kind.layout == "C" for kind in arrays)
     if not plain or len({kind.dtype for kind in arrays[:3]}) > 1 or len({kind.dtype for kind in arrays[3:]}) > 1:
         raise TypingError("c, y, z must be contiguous arrays of one dtype, and so must weights, scores and the rest")
-    return types.float64(types.int64, types.int64, types.int64, types.int64, *arrays, *[types.float64] * scalars)
+    return types.float64(*[types.int64] * 5, *arrays, *[types.float64] * scalars)
 
 
 @intrinsic
 def row_terms(
-    context: Any, address: Any, first: Any, begin: Any, end: Any, c: Any, y: Any, z: Any, weight: Any, score: Any,
-    slope: Any, curve: Any,
+    context: Any, address: Any, pairs: Any, first: Any, begin: Any, end: Any, c: Any, y: Any, z: Any, weight: Any,
+    score: Any, slope: Any, curve: Any,
 ) -> Any:  # fmt: skip
     """Fill slopes and curvatures at ``score`` for the pairs begin ≤ t < end and return their value there."""
-    kinds = (address, first, begin, end, c, y, z, weight, score, slope, curve)
+    kinds = (address, pairs, first, begin, end, c, y, z, weight, score, slope, curve)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         call = _Call(context, builder, signature.args, arguments)
-        return call(lambda begin: [call.pointer(9, begin), call.pointer(10, begin)])
+        return call(lambda begin: [call.pointer(10, begin), call.pointer(11, begin)])
 
     return _typed(kinds, 0), generate
 
 
 @intrinsic
 def row_value(
-    context: Any, address: Any, first: Any, begin: Any, end: Any, c: Any, y: Any, z: Any, weight: Any, score: Any,
-    delta: Any, length: Any,
+    context: Any, address: Any, pairs: Any, first: Any, begin: Any, end: Any, c: Any, y: Any, z: Any, weight: Any,
+    score: Any, delta: Any, length: Any,
 ) -> Any:  # fmt: skip
     """Return the value at score + length · delta."""
-    kinds = (address, first, begin, end, c, y, z, weight, score, delta, length)
+    kinds = (address, pairs, first, begin, end, c, y, z, weight, score, delta, length)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         call = _Call(context, builder, signature.args, arguments)
-        return call(lambda begin: [call.pointer(9, begin), arguments[10]])
+        return call(lambda begin: [call.pointer(10, begin), arguments[11]])
 
     return _typed(kinds, 1), generate

@@ -36,6 +36,7 @@ class AllPairs:
         self.rows, self.this, self.other, self.n_threads = rows, this, other, n_threads
         m, n = rows.n_rows, len(other)
         self._across = other.T
+        self._stored = rows.every_weight, rows.every_target
         self._block_rows = max(1, BLOCK_PAIRS // max(1, n))
         self._kept = np.empty((m, n), other.dtype) if m * n * other.itemsize <= KEPT_BYTES else None
         self._gradient = np.empty((m, other.shape[1]), other.dtype)
@@ -102,7 +103,7 @@ class AllPairs:
         values = np.empty(count)
         loops = rows.loss.loops(scores.dtype, scores.dtype)
         every_terms(
-            loops, *chunk, rows.indptr, rows.indices, rows.weights, rows.targets, self._values(chunk),
+            loops, *chunk, rows.indptr, rows.indices, *self._stored, self._values(chunk),
             rows.this_weights, rows.other_weights, scores, values, slopes, curvatures,
         )  # fmt: skip
         return float(values.sum()), slopes, curvatures

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from everypair.check import within
 from everypair.data.pairs import Pairs
-from everypair.parallel import block_sums
 from everypair.problem.gram import Gram
 from everypair.problem.gram_square import GramSquare
 from everypair.problem.layout import LEFT, RIGHT
@@ -72,12 +71,13 @@ class FactorObjective:
             dtype=dtype, values=values, constant=constants[LEFT],
         )  # fmt: skip
         right = RowProblem.of(
-            RIGHT, pairs.columns, pairs.right_counts, targets[pairs.order], loss, ridge, (q, p),
+            RIGHT, pairs.columns, pairs.right_counts, pairs.by_columns(targets, n_threads), loss, ridge, (q, p),
             value[::-1] if isinstance(value, tuple) else value,
-            dtype=dtype, values=None if values is None else values[pairs.order], constant=constants[RIGHT],
+            dtype=dtype, values=None if values is None else pairs.by_columns(values, n_threads),
+            constant=constants[RIGHT],
         )  # fmt: skip
         self.rows = left, right
-        square = GramSquare.of(negatives, block_sums(left.weights), dtype)
+        square = GramSquare.of(negatives, left.stored_weight, dtype)
         self.square = square if outside.by_rows else replace(square, square_of_values=0.0)
 
     def value(self, left: Array, right: Array) -> float:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from everypair.check import within
 from everypair.data.pairs import Compressed
-from everypair.kernels.stored_pairs import pair_scores
+from everypair.kernels.lent import lent
+from everypair.kernels.stored_pairs import pair_scores, weight_sums
 from everypair.parallel import Chunk, balanced_chunks, block_chunks, run_chunks
 from everypair.problem.gram import Gram, gram
 from everypair.problem.losses import Loss, check_slopes
@@ -32,6 +33,9 @@ EVERY_ROW = slice(None)
 class RowProblem:
     """Stored pairs, weights and ridge of one side's rows, all in the dtype of the factors; made by :meth:`of`.
 
+    ``weights`` and ``targets`` hold a number for each stored pair, or one entry if it is the same for all: read them
+    by broadcasting, as ``every_weight`` and ``every_target`` (written out), or in kernels as ``row_weights`` and
+    ``row_targets``.
     ``values`` holds ỹ on the stored pairs, or one entry if it is constant; ``this_values`` and ``other_values`` are the
     rows of Ũ and Ṽ of a low-rank ỹ. ``centers`` holds o_i, what a row's features already say (0 by default).
     ``constant`` is the column of this side that is 1 throughout (it carries the other side's bias) and is neither
@@ -87,9 +91,9 @@ class RowProblem:
         return cls(
             loss=loss,
             indptr=stored.indptr,
-            indices=stored.indices,
-            weights=stored.weights.astype(dtype, copy=False),
-            targets=targets.astype(dtype, copy=False),
+            indices=lent(stored.indices),
+            weights=lent(stored.weights.astype(dtype, copy=False)),
+            targets=lent(targets.astype(dtype, copy=False)),
             values=values,
             this_weights=this_weights,
             other_weights=other_weights,
@@ -104,12 +108,16 @@ class RowProblem:
         """Rows [start, stop) alone, nothing of the pairs copied; at borders of blocks they give the same bits."""
         pairs = slice(int(self.indptr[start]), int(self.indptr[stop]))
         rows = slice(start, stop)
+
+        def own(numbers: Array) -> Array:
+            return numbers[pairs] if len(numbers) == self.n_pairs else numbers
+
         return replace(
             self,
             indptr=self.indptr[start : stop + 1] - self.indptr[start],
             indices=self.indices[pairs],
-            weights=self.weights[pairs],
-            targets=self.targets[pairs],
+            weights=own(self.weights),
+            targets=own(self.targets),
             values=self.values[pairs] if self.imputed else self.values,
             this_weights=self.this_weights[rows],
             ridge=self.ridge[rows],
@@ -121,6 +129,45 @@ class RowProblem:
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self.indptr) - 1
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of stored pairs."""
+        return len(self.indices)
+
+    @cached_property
+    def longest(self) -> int:
+        """Number of stored pairs of the row that has most."""
+        return int(np.diff(self.indptr).max(initial=0))
+
+    @property
+    def stored_weight(self) -> float:
+        """Σ_Ω c."""
+        total = float(self.weights.sum(dtype=np.float64))
+        return total if len(self.weights) == self.n_pairs else total * self.n_pairs
+
+    @property
+    def every_weight(self) -> Array:
+        """c of every stored pair."""
+        return self._repeated(self.weights, self.n_pairs)
+
+    @property
+    def every_target(self) -> Array:
+        """y of every stored pair."""
+        return self._repeated(self.targets, self.n_pairs)
+
+    @cached_property
+    def row_weights(self) -> Array:
+        """c for kernels: of every stored pair, or as often as the longest row needs it."""
+        return self._repeated(self.weights, self.longest)
+
+    @cached_property
+    def row_targets(self) -> Array:
+        """y for kernels: of every stored pair, or as often as the longest row needs it."""
+        return self._repeated(self.targets, self.longest)
+
+    def _repeated(self, numbers: Array, count: int) -> Array:
+        return numbers if len(numbers) == self.n_pairs else np.full(count, numbers[0])
 
     @cached_property
     def chunks(self) -> list[Chunk]:
@@ -159,10 +206,10 @@ def check_stored_slopes(rows: RowProblem, this: Array, other: Array, n_threads: 
 
 def stored_scores(stored: Compressed, this: Array, other: Array, n_threads: int = 1) -> Array:
     """Scores u_i · v_j of the stored pairs, in their order."""
-    out = np.empty(len(stored.indices), this.dtype)
+    out, indices = np.empty(len(stored.indices), this.dtype), lent(stored.indices)
 
     def work(chunk: Chunk, worker: int) -> None:
-        pair_scores(*chunk, stored.indptr, stored.indices, this, other, out)
+        pair_scores(*chunk, stored.indptr, indices, this, other, out)
 
     run_chunks(work, balanced_chunks(stored.indptr), n_threads)
     return out
@@ -170,5 +217,9 @@ def stored_scores(stored: Compressed, this: Array, other: Array, n_threads: int 
 
 def total_weights(stored: Compressed, this_weights: Array, other_weights: Array) -> NDArray[np.float64]:
     """Σ_{j∈Ω_i} c_ij + p_i Σ_j q_j for every row: the total weight of its sub-problem."""
-    sums = np.concatenate([[0.0], np.cumsum(stored.weights, dtype=np.float64)])
-    return np.asarray(np.diff(sums[stored.indptr]) + this_weights * other_weights.sum(dtype=np.float64))
+    sums = np.empty(len(stored.indptr) - 1)
+    if len(stored.weights) == len(stored.indices):
+        weight_sums(stored.indptr, lent(stored.weights), sums)
+    else:
+        np.multiply(np.diff(stored.indptr), stored.weights[0], out=sums)
+    return np.asarray(sums + this_weights * other_weights.sum(dtype=np.float64))

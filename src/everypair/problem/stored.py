@@ -62,7 +62,7 @@ class StoredPairs:
 
         def work(chunk: Chunk, worker: int) -> None:
             pair_terms(
-                loops, *chunk, rows.indptr, rows.indices, rows.weights, rows.targets, rows.values,
+                loops, *chunk, rows.indptr, rows.indices, rows.row_weights, rows.row_targets, rows.values,
                 rows.this_weights, rows.other_weights, scores, values, slopes, curvatures,
             )  # fmt: skip
 

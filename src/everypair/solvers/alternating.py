@@ -94,9 +94,11 @@ class Alternating:
     def step(self, state: Factors) -> Factors:
         """One sweep over both sides."""
         right_gram = state.right_gram or self.runner.gram(RIGHT, state.right)
-        left_theta, left, _ = self._improve(LEFT, state, state.right, right_gram)
+        left_theta, left, _ = self._improve(LEFT, state.parameters(LEFT), state.right, right_gram)
+        right_theta = state.parameters(RIGHT)
+        del state  # frees the left side where momentum made it for this sweep alone
         left_gram = self.runner.gram(LEFT, left)
-        right_theta, right, pairs = self._improve(RIGHT, state, left, left_gram)
+        right_theta, right, pairs = self._improve(RIGHT, right_theta, left, left_gram)
         right_gram = self.runner.gram(RIGHT, right)
         value = self.objective.total(pairs, left_theta, right_theta, left_gram, right_gram)
         if math.isfinite(value):
@@ -107,9 +109,9 @@ class Alternating:
             self.objective.rounding(left_gram, right_gram),
         )  # fmt: skip
 
-    def _improve(self, side: int, state: Factors, other: Array, gram: Gram) -> tuple[Array, Array, float]:
+    def _improve(self, side: int, theta: Array, other: Array, gram: Gram) -> tuple[Array, Array, float]:
         """Return θ, the factors and their sum over pairs."""
-        theta, solver = state.parameters(side), self.side_solvers[side]
+        solver = self.side_solvers[side]
         if solver is None:
             assert self.steps is not None
             factors, pairs = self.runner.half_step(side, theta, other, gram, self.steps)

@@ -49,19 +49,20 @@ class _Side:
         self.n_threads = n_threads
         work = len(problem.indices) + ROW_COST * problem.n_rows
         self.chunks = balanced_chunks(problem.indptr, ROW_COST, min(MAX_CHUNKS, -(-work // CHUNK_WORK)))
-        self.lift = problem.targets - problem.values
+        self.pair_weights = problem.every_weight
+        self.lift = problem.every_target - problem.values
         self.residual = np.empty_like(self.lift)
         self.columns: Array = np.empty((0, problem.n_rows), self.lift.dtype)
 
     def load(self, this: Array, other: Array) -> None:
         """Take over factors and compute the residuals y − s there."""
-        problem = self.problem
+        problem, targets = self.problem, self.problem.every_target
         self.columns = np.array(this.T, order="C")
 
         def work(chunk: Chunk, worker: int) -> None:
             pair_scores(*chunk, problem.indptr, problem.indices, this, other, self.residual)
             pairs = slice(problem.indptr[chunk[0]], problem.indptr[chunk[1]])
-            np.subtract(problem.targets[pairs], self.residual[pairs], out=self.residual[pairs])
+            np.subtract(targets[pairs], self.residual[pairs], out=self.residual[pairs])
 
         run_chunks(work, self.chunks, self.n_threads)
 
@@ -92,7 +93,7 @@ class _Side:
             pulls = -(products @ self.columns[:, rows])
             pulls += pull if problem.this_values is None else problem.this_values[rows] @ pull
             update_column(
-                *chunk, problem.indptr, problem.indices, problem.weights, self.lift, self.residual,
+                *chunk, problem.indptr, problem.indices, self.pair_weights, self.lift, self.residual,
                 problem.this_weights, problem.other_weights, problem.ridge, other, square, pulls, rounding, this,
             )  # fmt: skip
             return self._part(column, chunk)
@@ -105,7 +106,7 @@ class _Side:
 
         def work(chunk: Chunk, worker: int) -> None:
             stored_values(
-                *chunk, problem.indptr, problem.indices, problem.weights, self.lift, self.residual,
+                *chunk, problem.indptr, problem.indices, self.pair_weights, self.lift, self.residual,
                 problem.this_weights, problem.other_weights, values,
             )  # fmt: skip
 

@@ -107,8 +107,7 @@ def rotated_half_step(
     rotated[:, nothing] = sigma[nothing] = 0
     fixed = np.zeros(rank) if problem.constant is None else gram.matrix[problem.constant] * free
     kernel, loops = steps.kernel(rank), problem.loss.loops(problem.weights.dtype, dtype)
-    longest = int(np.diff(problem.indptr).max(initial=0))
-    scratch = [np.empty((6, longest), dtype) for _ in range(n_threads)]
+    scratch = [np.empty((6, problem.longest), dtype) for _ in range(n_threads)]
     rounding = float(np.finfo(dtype).eps)
     mask = free.astype(dtype)
     new = np.empty_like(this)
@@ -123,7 +122,7 @@ def rotated_half_step(
         if problem.centers is not None:
             linear += problem.ridge[rows, None] * (problem.centers[rows] @ basis)
         kernel(
-            loops, *chunk, problem.indptr, problem.indices, problem.weights, problem.targets,
+            loops, *chunk, problem.indptr, problem.indices, problem.row_weights, problem.row_targets,
             problem.values, rotated, problem.other_weights, problem.this_weights, problem.ridge, sigma, mask,
             linear.astype(dtype), block, values[rows], moved[rows], steps.newton, steps.cg, steps.newton_tol,
             steps.cg_tol, rounding, scratch[worker],

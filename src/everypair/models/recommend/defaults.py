@@ -14,12 +14,14 @@ import numpy as np
 
 from everypair import check
 from everypair.data.pairs import Counted
+from everypair.parallel import even_chunks
 from everypair.problem.losses import Loss
 
 FEWEST = 0.25  # the smallest multiple, as a share of the largest
 DENSE = 0.005  # density from which the largest multiple holds
 MOST_WEIGHT = 0.5  # a negative never weighs more than half a positive
 SMALL = 4000  # entities up to which the ridge constant holds
+MARKED_PAIRS = 2**20  # at a time: numpy widens what it indexes by
 FEWEST_FACTORS, MOST_FACTORS = 16, 256
 DEGREE_EXPONENT, DEGREE_ENTITIES = 0.25, 50_000  # weights of stored pairs, up to so many users and items
 
@@ -63,7 +65,10 @@ def auto_weighting(interactions: Any) -> tuple[str, float] | None:
 
 
 def _entities(interactions: Any) -> int:
-    return int(np.count_nonzero(np.diff(interactions.indptr))) + len(np.unique(interactions.indices))
+    columns = np.zeros(interactions.shape[1], bool)
+    for start, stop in even_chunks(interactions.nnz, MARKED_PAIRS):
+        columns[interactions.indices[start:stop]] = True
+    return int(np.count_nonzero(np.diff(interactions.indptr))) + int(np.count_nonzero(columns))
 
 
 def _active(pairs: Counted) -> tuple[int, int]:

@@ -214,17 +214,16 @@ class OneClassMF(GrowingModel):
                 validation=validation, callbacks=callbacks,
             )  # fmt: skip
             return self.gather() if here else self
-        pairs = Pairs.from_matrix(interactions, targets, dtype)
-        training = pairs.to_csr()
-        layout = Layout(auto_rank(training) if rank is None else rank, biases)
-        check_rank(layout.rank, pairs.shape)
-        weight = auto_negative_weight(self.negative_weight, pairs, loss)
-        negatives = Negatives.from_scheme(pairs, weight, self.negative_scheme, value)
-        ridge = Ridge.checked(auto_reg(self.reg, pairs, loss), self.reg_exponent)
-        weighting = DegreeWeighting.of(self.weighting, pairs)
-        if weighting is not None:
-            pairs = weighting.weighted(pairs)
-        validate = make_validator(training, validation, self.patience, threads)
+        stored = Pairs.from_matrix(interactions, targets, dtype, n_threads=threads)
+        layout = Layout(auto_rank(stored.to_csr()) if rank is None else rank, biases)
+        check_rank(layout.rank, stored.shape)
+        weight = auto_negative_weight(self.negative_weight, stored, loss)
+        negatives = Negatives.from_scheme(stored, weight, self.negative_scheme, value)
+        ridge = Ridge.checked(auto_reg(self.reg, stored, loss), self.reg_exponent)
+        weighting = DegreeWeighting.of(self.weighting, stored)
+        pairs = stored if weighting is None else weighting.weighted(stored)
+        seen = None if validation is None else stored.to_csr()
+        validate = make_validator(seen, validation, self.patience, threads)
         informed, maps = informed_sides(options, pairs.shape, *given, dtype)
         objective = Objective(
             pairs, loss, negatives, ridge, layout=layout, dtype=dtype, n_threads=threads, informed=informed,
@@ -238,8 +237,8 @@ class OneClassMF(GrowingModel):
             identity=(self, pairs, informed, validation, None if start is None else begin),
         )  # fmt: skip
         self.state_ = OneClassState(
-            interactions=training, targets=pairs.targets, ridge=ridge, negative_weight=weight, weighting=weighting,
-            **learnt_fields(objective, outcome, layout, maps),
+            interactions=stored.to_csr(), targets=stored.targets, ridge=ridge, negative_weight=weight,
+            weighting=weighting, **learnt_fields(objective, outcome, layout, maps),
         )  # fmt: skip
         return self
 

@@ -81,6 +81,7 @@ class Draws:
         self.owners = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
         self.indices = rows.indices.astype(np.int64)
         self.counts = np.diff(rows.indptr), np.diff(columns.indptr)
+        self.stored = rows.every_weight, rows.every_target
         self.weights = rows.this_weights.astype(np.float64), columns.this_weights.astype(np.float64)
 
     def slopes(self, pairs: Array, left: Array, right: Array) -> Array:
@@ -89,8 +90,8 @@ class Draws:
         scores = np.einsum("ek,ek->e", left, right, dtype=np.float64)
         weights = self.weights[0][self.owners[pairs]] * self.weights[1][self.indices[pairs]]
         values = rows.values[pairs] if rows.imputed else rows.values[0]
-        slopes = self.objective.loss.slope(rows.targets[pairs], scores)
-        return np.asarray(rows.weights[pairs] * slopes - weights * (scores - values))
+        slopes = self.objective.loss.slope(self.stored[1][pairs], scores)
+        return np.asarray(self.stored[0][pairs] * slopes - weights * (scores - values))
 
     def imputed(self, side: int, entities: Array) -> Array:
         """Rows of Ũ or Ṽ with ỹ_ij = ũ_i·ṽ_j; a constant ỹ is (ỹ, 1)."""
