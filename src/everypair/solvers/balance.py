@@ -111,10 +111,8 @@ def balancing(
     sizes = [float(np.trace(gram)) for gram in (left, right)]
     if not all(np.isfinite(size) and size > 0 for size in sizes):
         return None
-    rank = len(left)
-    G, other = (gram + FLOOR * size / rank * np.eye(rank) for gram, size in zip((left, right), sizes))
-    L = np.linalg.cholesky(G)
-    squares, vectors = np.linalg.eigh(L.T @ other @ L)
+    L, other = _root(left), _root(right)
+    squares, vectors = np.linalg.eigh((L.T @ other) @ (L.T @ other).T)
     roots = np.sqrt(np.maximum(squares, 0.0))
     if not 0.5 * sum(sizes) - float(roots.sum()) > least:
         return None
@@ -122,6 +120,12 @@ def balancing(
     squares, vectors = np.linalg.eigh(half @ half.T)
     axes = np.sqrt(np.maximum(squares, squares[-1] / SPREAD))
     return (vectors * axes) @ vectors.T, (vectors / axes) @ vectors.T
+
+
+def _root(gram: NDArray[np.float64]) -> NDArray[np.float64]:
+    """L with LLᵀ = G, but for directions that are too short."""
+    values, vectors = np.linalg.eigh(gram)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, FLOOR * np.trace(gram) / len(gram))))
 
 
 def _products(a: Array, b: Array, weights: Array, n_threads: int) -> NDArray[np.float64]:
