@@ -6,7 +6,8 @@ Every library minimises one objective, and one Objective judges everybody's fact
 clocks stand still. The best objective is found by many iterations of ours, its first round. A run ends within
 LEVELS[-1] of it or after ``--limit`` CPU seconds, and is not repeated if it did not arrive. Seconds count from the call
 of fit: set-up included; imports and compilation not, since everybody first trains on a few rows. A library that is not
-installed is left out. Results go to results/sweep.json, after every run; ``--report`` puts them into README.md and docs/performance.md, and runs nothing.
+installed is left out. Results go to results/sweep.json, after every run; ``--report`` puts them into README.md and
+docs/performance.md, and runs nothing.
 """
 
 from __future__ import annotations

@@ -75,11 +75,19 @@ class Balanced:
     def _ridge_gram(self, side: int, state: Factors) -> NDArray[np.float64]:
         """G, by blocks in the factors' own precision."""
         embedding, threads = self.objective.embeddings[side], self.objective.n_threads
-        total = _products(state.parameters(side), state.parameters(side), embedding.ridge, threads)
+        theta, roots = state.parameters(side), np.sqrt(embedding.ridge)[:, None]
+
+        def block(chunk: Chunk, worker: int) -> NDArray[np.float64]:
+            rows = slice(*chunk)
+            scaled = theta[rows] * roots[rows]
+            return np.asarray(scaled.T @ scaled, np.float64)
+
+        total = tree_sum(run_chunks(block, even_chunks(len(theta), BLOCK_ROWS), threads))
         if embedding.graph is not None:
             factors = self._both(state)[side][0]
-            total += _products(factors, embedding.smooth(factors, threads), np.ones(len(factors)), threads)
-        return total
+            with single_threaded_blas():
+                total = total + factors.T @ embedding.smooth(factors, threads)
+        return np.asarray(total)
 
     def _changed(
         self, side: int, state: Factors, columns: NDArray[np.bool_], matrix: Array
@@ -126,13 +134,3 @@ def _root(gram: NDArray[np.float64]) -> NDArray[np.float64]:
     """L with LLᵀ = G, but for directions that are too short."""
     values, vectors = np.linalg.eigh(gram)
     return np.asarray(vectors * np.sqrt(np.maximum(values, FLOOR * np.trace(gram) / len(gram))))
-
-
-def _products(a: Array, b: Array, weights: Array, n_threads: int) -> NDArray[np.float64]:
-    """AᵀWB over fixed blocks of rows, each in the arrays' own precision, their sum in float64."""
-
-    def block(chunk: Chunk, worker: int) -> NDArray[np.float64]:
-        rows = slice(*chunk)
-        return np.asarray((a[rows] * weights[rows, None].astype(a.dtype)).T @ b[rows], np.float64)
-
-    return np.asarray(tree_sum(run_chunks(block, even_chunks(len(a), BLOCK_ROWS), n_threads)))
