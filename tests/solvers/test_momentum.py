@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from everypair.kernels.extrapolate import extrapolate
+from everypair.kernels.extrapolate import extrapolate, turned_back
 from everypair.problem.layout import Layout
 from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import RowSteps
@@ -24,19 +24,24 @@ def test_the_kernel_is_its_formula():
     extrapolate(2, 6, now, before, 0.7, out)
     np.testing.assert_allclose(out[2:6], (now + 0.7 * (now - before))[2:6], rtol=1e-15)
     assert not out[[0, 1, 6]].any()
+    begun, after = random.normal(size=(2, 7, 3))
+    expected = np.sum(((begun - after) * (after - now))[2:6])
+    assert turned_back(2, 6, now, begun, after) == pytest.approx(expected, rel=1e-13)
 
 
 class Scripted:
-    """Reports the objectives it is given and remembers where each sweep began; a sweep adds 1 to every factor."""
+    """Reports the objectives it is given and remembers where each sweep began; a sweep adds 1 to every factor, or what
+    it is told."""
 
     descends = True
 
-    def __init__(self, objectives):
-        self.objectives, self.begun = list(objectives), []
+    def __init__(self, objectives, added=()):
+        self.objectives, self.begun, self.added = list(objectives), [], list(added)
 
     def step(self, state):
         self.begun.append(float(state.left[0, 0]))
-        return Factors(state.left + 1, state.right + 1, self.objectives.pop(0))
+        added = self.added.pop(0) if self.added else 1
+        return Factors(state.left + added, state.right + added, self.objectives.pop(0))
 
 
 def test_sweeps_begin_further_along_and_a_rise_is_dropped():
@@ -54,6 +59,18 @@ def test_sweeps_begin_further_along_and_a_rise_is_dropped():
     assert states[4].beta == pytest.approx(GROW * SHRINK * GROW * START)
     assert isinstance(state, Moving)
     assert START < MOST
+
+
+def test_a_sweep_that_turns_back_counts_but_slows_the_next():
+    third = 2 + START  # where the third sweep begins; it goes back by a quarter of the way from 2
+    solver = Scripted([10.0, 9.0, 8.0, 7.0], [1, 1, -0.25 * START, 1])
+    momentum, state = Momentum(solver), Factors(np.zeros((1, 1)), np.zeros((1, 1)))
+    for _ in range(3):
+        state = momentum.step(state)
+    assert state.objective == 8.0
+    assert state.left[0, 0] == pytest.approx(third - 0.25 * START)
+    assert state.beta == pytest.approx(SHRINK * START)
+    assert momentum.step(state).beta == pytest.approx(GROW * SHRINK * START)
 
 
 @pytest.mark.parametrize("biases", ["unbiased", "biased"])

@@ -1,4 +1,4 @@
-"""out = now + β (now − before) in one pass over rows [start, stop)."""
+"""out = now + β (now − before) in one pass over rows [start, stop), and whether a sweep from there turned back."""
 
 from __future__ import annotations
 
@@ -13,3 +13,15 @@ def extrapolate(start: Any, stop: Any, now: Any, before: Any, beta: Any, out: An
     for i in range(start, stop):
         for l in range(now.shape[1]):
             out[i, l] = now[i, l] + beta * (now[i, l] - before[i, l])
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def turned_back(start: Any, stop: Any, now: Any, begun: Any, after: Any) -> Any:
+    """⟨begun − after, after − now⟩ over rows [start, stop): positive where a sweep went against the way it began on."""
+    total = 0.0
+    for i in range(start, stop):
+        row = now.dtype.type(0.0)
+        for l in range(now.shape[1]):
+            row += (begun[i, l] - after[i, l]) * (after[i, l] - now[i, l])
+        total += row
+    return total

@@ -45,7 +45,9 @@ def gram_parts(
         rows = slice(*chunk)
         own = factors[rows].astype(np.float64)
         other = np.ones((len(own), 1)) if values is None else values[rows]
-        return np.asarray((own * weights[rows, None]).T @ np.hstack([own, other]))
+        weighted, equal = own * weights[rows, None], bool((weights[rows] == weights[0]).all())
+        square = weights[0] * (own.T @ own) if equal else weighted.T @ own  # BLAS needs half the products for XᵀX
+        return np.hstack([square, weighted.T @ other])
 
     return run_chunks(block, even_chunks(len(factors), BLOCK_ROWS), n_threads)
 

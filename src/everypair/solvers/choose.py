@@ -1,6 +1,6 @@
 """Solvers by name, and which combinations make sense.
 
-"auto"       "newton" with momentum between sweeps
+"auto"       "newton", both sides balanced after each sweep and momentum between sweeps
 "newton"     row-wise Newton–CG, every loss                     O(|Ω|k + (m+n)k²) a sweep
 "block"      exact steps on blocks of coordinates, every loss   O(|Ω|kb + (m+n)k²)
 "als"        exact rows, squared loss                           O(|Ω|k² + (m+n)k³)
@@ -17,6 +17,7 @@ from collections.abc import Callable
 from everypair.problem.losses import Loss
 from everypair.problem.objective import Objective
 from everypair.solvers.alternating import SIDE_METHODS, Alternating
+from everypair.solvers.balance import Balanced
 from everypair.solvers.coordinate import CoordinateDescent
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Solver
@@ -80,6 +81,6 @@ def solver_maker(
             return Alternating(objective, None, steps, spectrum=spectrum)
         block = {"als": columns, "block": BLOCK}.get(name)
         plain = Alternating(objective, RowSteps(cg=cg_steps, block=block), spectrum=spectrum)
-        return Momentum(plain, objective.n_threads) if name == "auto" else plain
+        return Momentum(Balanced(plain, objective), objective.n_threads) if name == "auto" else plain
 
     return make

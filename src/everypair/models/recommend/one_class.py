@@ -61,7 +61,7 @@ class OneClassMF(GrowingModel):
     graph_reg, normalize_graph : weight λ_g of ½ λ_g tr(UᵀLU) where a side has a graph, and whether L is normalised by
         the nodes' degrees.
     solver : ``"newton"`` solves rows by Newton–CG, and a side with features or a graph by trust-region Newton
-        (``"tron"``); ``"auto"`` is that with momentum between sweeps;
+        (``"tron"``); ``"auto"`` is that with both sides balanced and momentum between sweeps;
         ``"tron"``, ``"newton-linesearch"`` and ``"gradient"`` move all parameters of a side together; ``"block"``,
         ``"als"``, ``"cd"``, ``"sg-reform"``, ``"sg-bsearch"`` and ``"sg-dense"`` are there to be compared (see
         :mod:`everypair.solvers.choose`).
