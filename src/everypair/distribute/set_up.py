@@ -96,11 +96,16 @@ def random_start(
 
 
 def sharded_solver(
-    tasks: Tasks, pairs: ShardedPairs, sides: tuple[ShardedSide, ShardedSide], terms: Terms, steps: RowSteps
+    tasks: Tasks,
+    pairs: ShardedPairs,
+    sides: tuple[ShardedSide, ShardedSide],
+    terms: Terms,
+    steps: RowSteps,
+    balance: bool,
 ) -> ShardedAlternating:
     """The solver of these sides."""
     square = GramSquare.of(terms.negatives, pairs.stored_weight, terms.dtype)
-    return ShardedAlternating(tasks, sides, square, terms.layout, steps)
+    return ShardedAlternating(tasks, sides, square, terms.layout, steps, balance)
 
 
 def compiled_everywhere(tasks: Tasks, warm_up: Callable[[], object]) -> None:

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from everypair.distribute import work
 from everypair.distribute.tasks import Tasks
-from everypair.parallel import BLOCK_ROWS, Chunk
+from everypair.parallel import BLOCK_ROWS, Chunk, single_threaded_blas
 from everypair.problem.gram_square import GramSquare
 from everypair.problem.layout import LEFT, RIGHT, Layout
+from everypair.solvers.balance import LEAST, balancing, on_columns
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.state import Factors
 
@@ -47,9 +48,15 @@ class ShardedAlternating:
     quadratic_only, structured = False, False
 
     def __init__(
-        self, tasks: Tasks, sides: tuple[ShardedSide, ShardedSide], square: GramSquare, layout: Layout, steps: RowSteps
+        self,
+        tasks: Tasks,
+        sides: tuple[ShardedSide, ShardedSide],
+        square: GramSquare,
+        layout: Layout,
+        steps: RowSteps,
+        balance: bool,
     ) -> None:
-        self.tasks, self.sides, self.square, self.steps = tasks, sides, square, steps
+        self.tasks, self.sides, self.square, self.steps, self.balance = tasks, sides, square, steps, balance
         self._free = tuple(_free_columns(layout, side) for side in (LEFT, RIGHT))
 
     def step(self, state: Factors) -> Factors:
@@ -61,10 +68,11 @@ class ShardedAlternating:
         tasks = [left, right, left_sums, self._sums(RIGHT, right)]
         futures = iter(self.tasks.start([task for part in tasks for task in part]))
         left, right, *both = ([next(futures) for _ in part] for part in tasks)
-        told = self.tasks.wait([*both[LEFT], *both[RIGHT]])
+        told = self._told(*both)
         self.tasks.notice()
-        value, rounding = self._objective(told[: len(both[LEFT])], told[len(both[LEFT]) :])
-        return Factors(left, right, value, rounding=rounding)
+        value, rounding = self._objective(*told)
+        state = Factors(left, right, value, rounding=rounding)
+        return self._balanced(state, value, *told) if self.balance and np.isfinite(value) else state
 
     def beyond(self, now: Factors, before: Factors, beta: float) -> Factors:
         """Both sides moved on along their last way."""
@@ -77,7 +85,56 @@ class ShardedAlternating:
                 zip(self.sides, (now.left, now.right), (before.left, before.right))
             )
         ]
-        return Factors(moved[LEFT], moved[RIGHT])
+        left, right = (self.tasks.start(part) for part in moved)
+        return Factors(left, right)
+
+    def turned_back(self, now: Factors, begun: Factors, after: Factors) -> bool:
+        """Whether a sweep went against the way it began on."""
+        tasks = [
+            self.tasks.task(f"turned-back-{SIDES[number]}", work.against, *parts, place=place)
+            for number, side in enumerate(self.sides)
+            for *parts, place in zip(
+                side.shards, *(getattr(state, SIDES[number]) for state in (now, begun, after)), side.places
+            )
+        ]
+        nodes = self.tasks.get(tasks)
+        count = len(self.sides[LEFT].shards)
+        left, right = (work.total(part, side.blocks) for part, side in zip((nodes[:count], nodes[count:]), self.sides))
+        return bool(left + right > 0)
+
+    def _balanced(self, state: Factors, value: float, left: list[work.Sums], right: list[work.Sums]) -> Factors:
+        """Balance both sides where it pays, as :class:`~everypair.solvers.balance.Balanced` does."""
+        columns = self._free[LEFT] & self._free[RIGHT]
+        grams = [
+            work.total([one.ridge_gram for one in sums], side.blocks)[np.ix_(columns, columns)]
+            for side, sums in zip(self.sides, (left, right))
+        ]
+        with single_threaded_blas():
+            found = balancing(*grams, least=LEAST * abs(value))
+        if found is None:
+            return state
+        changed = [
+            self.tasks.start(
+                [
+                    self.tasks.task(f"balance-{SIDES[number]}", work.change, shard, rows, matrix, place=place)
+                    for shard, rows, place in zip(side.shards, getattr(state, SIDES[number]), side.places)
+                ]
+            )
+            for number, (side, matrix) in enumerate(zip(self.sides, (on_columns(part, columns) for part in found)))
+        ]
+        after = self._told(*(self._sums(number, rows) for number, rows in enumerate(changed)))
+        before_ridge, ridge = (
+            sum(work.penalty_of(sums, side.blocks) for side, sums in zip(self.sides, both))
+            for both in ((left, right), after)
+        )
+        if not ridge < before_ridge:
+            return state
+        return Factors(changed[LEFT], changed[RIGHT], value - (before_ridge - ridge), rounding=state.rounding)
+
+    def _told(self, left: list[Any], right: list[Any]) -> tuple[list[work.Sums], list[work.Sums]]:
+        """Wait for the sums of both sides."""
+        told = self.tasks.get([*left, *right])
+        return told[: len(left)], told[len(left) :]
 
     def _sums(self, number: int, rows: Any) -> list[Any]:
         """What all machines have to know of a side."""
@@ -101,18 +158,16 @@ class ShardedAlternating:
                 for whole, rows, home in zip(turned, picked, opposite.places)
             ]
             name = f"half-step-{SIDES[number]}"
-            improved.append(task(name, work.improve, shard, here, gathered, opposite.blocks, self.steps, place=place))
+            last = (gathered, opposite.blocks, self.steps, self.balance)
+            improved.append(task(name, work.improve, shard, here, *last, place=place))
         return improved
 
     def _objective(self, left: list[work.Sums], right: list[work.Sums]) -> tuple[float, float]:
         """F and how far rounding may take it, after a half-step of the right side."""
-        grams, penalties = [], []
-        for side, sums in zip(self.sides, (left, right)):
-            grams.append(work.gram_of(sums, side.blocks))
-            penalties.append(0.5 * float(work.total([one.penalty for one in sums], side.blocks)))
-        pairs = float(work.total([one.pairs or {} for one in right], self.sides[RIGHT].blocks))
-        value = pairs + self.square(*grams) + (penalties[LEFT] + penalties[RIGHT])
-        return value, self.square.rounding(*grams)
+        grams = [work.gram_of(sums, side.blocks) for side, sums in zip(self.sides, (left, right))]
+        pairs = float(work.total([one.pairs for one in right], self.sides[RIGHT].blocks))
+        ridge = sum(work.penalty_of(sums, side.blocks) for side, sums in zip(self.sides, (left, right)))
+        return pairs + self.square(*grams) + ridge, self.square.rounding(*grams)
 
 
 def _free_columns(layout: Layout, side: int) -> NDArray[np.bool_]:

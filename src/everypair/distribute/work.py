@@ -18,12 +18,14 @@ from everypair.data.pairs import Compressed
 from everypair.kernels.extrapolate import extrapolate
 from everypair.parallel import BLOCK_ROWS, Chunk, block_parts, single_threaded_blas, tree_nodes, tree_total
 from everypair.problem.gram import Gram, gram_of_sum, gram_parts, norm_parts
-from everypair.problem.layout import LEFT
+from everypair.problem.layout import RIGHT
 from everypair.problem.losses import Loss
 from everypair.problem.ridge import Ridge
-from everypair.problem.rotation import column_sizes
+from everypair.problem.rotation import column_sizes, rotate
 from everypair.problem.rows import RowProblem, check_stored_slopes
+from everypair.solvers.balance import ridge_gram_parts
 from everypair.solvers.half_step import Axes, RowSteps, rotated_half_step
+from everypair.solvers.momentum import turned_back_parts
 
 Array = NDArray[Any]
 Nodes = dict[tuple[int, int], Any]
@@ -87,9 +89,10 @@ class Shard:
 class Sums:
     """What all machines have to know of a shard's rows: parts of the tree of sums over blocks."""
 
-    gram: Nodes
     penalty: Nodes
+    gram: Nodes | None = None
     pairs: Nodes | None = None
+    ridge_gram: Nodes | None = None
 
 
 @dataclass(frozen=True)
@@ -174,34 +177,48 @@ def source(shard: Shard, number: int) -> NDArray[np.int32]:
     return rows
 
 
-def with_sums(shard: Shard, factors: Array, pairs: list[float] | None = None, n_threads: int = 1) -> Rows:
+def with_sums(
+    shard: Shard, factors: Array, pairs: list[float] | None = None, *, gram: bool = True, ridge_gram: bool = False
+) -> Rows:
     """Factors of a shard's rows and what all machines have to know of them."""
-    problem, first = shard.problem, shard.first_block
+    problem, threads = shard.problem, worker_threads()
+
+    def nodes(parts: list[Any] | None) -> Any:
+        return None if parts is None else tree_nodes(parts, shard.first_block)
+
     with single_threaded_blas():
-        parts = gram_parts(factors, problem.this_weights, problem.this_values, n_threads)
-        penalty = norm_parts(factors[:, problem.free_columns(factors.shape[1])], problem.ridge)
-    return Rows(
-        factors,
-        Sums(
-            tree_nodes(parts, first),
-            tree_nodes(penalty, first),
-            None if pairs is None else tree_nodes(pairs, first),
-        ),
-    )
+        sums = Sums(
+            nodes(norm_parts(factors[:, problem.free_columns(factors.shape[1])], problem.ridge)),
+            nodes(gram_parts(factors, problem.this_weights, problem.this_values, threads) if gram else None),
+            nodes(pairs),
+            nodes(ridge_gram_parts(factors, problem.ridge, threads) if ridge_gram else None),
+        )
+    return Rows(factors, sums)
 
 
 def begin(shard: Shard, factors: Array) -> Rows:
     """The start of a shard's rows."""
-    return with_sums(shard, factors, n_threads=worker_threads())
+    return with_sums(shard, factors)
 
 
 def move(shard: Shard, now: Rows, before: Rows, beta: float) -> Rows:
     """Where a sweep begins that goes on along the way of the last one: x + β(x − x_before)."""
     out = np.empty_like(now.factors)
     extrapolate(0, len(out), now.factors, before.factors, out.dtype.type(beta), out)
-    if shard.side == LEFT:  # which is solved first: nobody asks for the sums of where it starts
-        return Rows(out, None)
-    return with_sums(shard, out, n_threads=worker_threads())
+    return with_sums(shard, out, gram=shard.side == RIGHT)  # which a sweep reads first
+
+
+def against(shard: Shard, now: Rows, begun: Rows, after: Rows) -> Nodes:
+    """⟨begun − after, after − now⟩: whether a sweep went against the way it began on."""
+    parts = turned_back_parts(now.factors, begun.factors, after.factors, worker_threads())
+    return tree_nodes(parts, shard.first_block)
+
+
+def change(shard: Shard, rows: Rows, matrix: NDArray[np.float64]) -> Rows:
+    """Rows times a matrix."""
+    with single_threaded_blas():
+        factors = rotate(rows.factors, matrix.astype(rows.factors.dtype), worker_threads())
+    return with_sums(shard, factors, gram=shard.side == RIGHT)
 
 
 def sums_of(rows: Rows) -> Sums:
@@ -215,10 +232,16 @@ def gram_of(shards: Sequence[Sums], blocks: int) -> Gram:
     return gram_of_sum(total([sums.gram for sums in shards], blocks))
 
 
-def total(parts: Sequence[Nodes], blocks: int) -> Any:
+def penalty_of(shards: Sequence[Sums], blocks: int) -> float:
+    """What is paid for a side's factors."""
+    return 0.5 * float(total([sums.penalty for sums in shards], blocks))
+
+
+def total(parts: Sequence[Nodes | None], blocks: int) -> Any:
     """A sum over all blocks of a side, from what its shards know of the tree."""
     nodes: Nodes = {}
     for part in parts:
+        assert part is not None
         nodes |= part
     return tree_total(nodes, blocks)
 
@@ -237,7 +260,7 @@ def pick(turned: Turned, rows: NDArray[np.int32]) -> Turned:
     return replace(turned, factors=turned.factors[rows])
 
 
-def improve(shard: Shard, this: Rows, others: list[Turned], blocks: int, steps: RowSteps) -> Rows:
+def improve(shard: Shard, this: Rows, others: list[Turned], blocks: int, steps: RowSteps, ridge_gram: bool) -> Rows:
     """The half-step of a shard's rows; ``others`` are what was gathered from every shard of the other side."""
     threads, gram, axes = worker_threads(), others[0].gram, others[0].axes
     rotated = np.concatenate([other.factors for other in others])
@@ -247,4 +270,4 @@ def improve(shard: Shard, this: Rows, others: list[Turned], blocks: int, steps: 
         if shard.problem.loss.custom is not None:
             turned = new @ axes.basis.astype(new.dtype)
             check_stored_slopes(shard.problem, turned, rotated, threads)
-    return with_sums(shard, new, block_parts(values), threads)
+    return with_sums(shard, new, block_parts(values), ridge_gram=ridge_gram)

@@ -75,14 +75,7 @@ class Balanced:
     def _ridge_gram(self, side: int, state: Factors) -> NDArray[np.float64]:
         """G, by blocks in the factors' own precision."""
         embedding, threads = self.objective.embeddings[side], self.objective.n_threads
-        theta, roots = state.parameters(side), np.sqrt(embedding.ridge)[:, None]
-
-        def block(chunk: Chunk, worker: int) -> NDArray[np.float64]:
-            rows = slice(*chunk)
-            scaled = theta[rows] * roots[rows]
-            return np.asarray(scaled.T @ scaled, np.float64)
-
-        total = tree_sum(run_chunks(block, even_chunks(len(theta), BLOCK_ROWS), threads))
+        total = tree_sum(ridge_gram_parts(state.parameters(side), embedding.ridge, threads))
         if embedding.graph is not None:
             factors = self._both(state)[side][0]
             with single_threaded_blas():
@@ -93,8 +86,7 @@ class Balanced:
         self, side: int, state: Factors, columns: NDArray[np.bool_], matrix: Array
     ) -> tuple[Array, Array | None]:
         """Factors and θ of a side with its learnt columns times ``matrix``."""
-        whole = np.eye(len(columns))
-        whole[np.ix_(columns, columns)] = matrix
+        whole = on_columns(matrix, columns)
         factors, theta = (
             None if array is None else rotate(array, whole.astype(array.dtype), self.objective.n_threads)
             for array in self._both(state)[side]
@@ -105,6 +97,25 @@ class Balanced:
     def _penalty(self, side: int, both: tuple[Array, Array | None]) -> float:
         factors, theta = both
         return self.objective.embeddings[side].penalty(factors if theta is None else theta, factors)
+
+
+def ridge_gram_parts(theta: Array, ridge: Array, n_threads: int = 1) -> list[NDArray[np.float64]]:
+    """θᵀΛθ of every block of rows, each in the factors' own precision."""
+    roots = np.sqrt(ridge)[:, None]
+
+    def block(chunk: Chunk, worker: int) -> NDArray[np.float64]:
+        rows = slice(*chunk)
+        scaled = theta[rows] * roots[rows]
+        return np.asarray(scaled.T @ scaled, np.float64)
+
+    return run_chunks(block, even_chunks(len(theta), BLOCK_ROWS), n_threads)
+
+
+def on_columns(matrix: Array, columns: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The matrix that multiplies these columns by ``matrix`` and leaves others as they are."""
+    whole = np.eye(len(columns))
+    whole[np.ix_(columns, columns)] = matrix
+    return whole
 
 
 def balancing(

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.kernels.extrapolate import extrapolate, turned_back
-from everypair.parallel import Chunk, even_chunks, run_chunks, tree_sum
+from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, tree_sum
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.solvers.loop import Solver
 from everypair.solvers.state import Factors
@@ -94,15 +94,13 @@ class Momentum:
 
     def _turned_back(self, now: Factors, begun: Factors, after: Factors) -> bool:
         """Whether a sweep went against the way it began on."""
-        parts = []
-        for side in (LEFT, RIGHT):
-            arrays = [state.parameters(side) for state in (now, begun, after)]
-
-            def work(chunk: Chunk, worker: int, arrays: list[Array] = arrays) -> float:
-                return float(turned_back(*chunk, *arrays))
-
-            parts += run_chunks(work, even_chunks(len(arrays[0]), MOVED_ROWS), self.n_threads)
-        return bool(tree_sum(parts) > 0)
+        if hasattr(self.solver, "turned_back"):
+            return bool(self.solver.turned_back(now, begun, after))
+        left, right = (
+            tree_sum(turned_back_parts(*(state.parameters(side) for state in (now, begun, after)), self.n_threads))
+            for side in (LEFT, RIGHT)
+        )
+        return bool(left + right > 0)
 
     def _moved(self, now: Array, before: Array, beta: float) -> Array:
         out = np.empty_like(now)
@@ -112,6 +110,15 @@ class Momentum:
 
         run_chunks(work, even_chunks(len(now), MOVED_ROWS), self.n_threads)
         return out
+
+
+def turned_back_parts(now: Array, begun: Array, after: Array, n_threads: int = 1) -> list[float]:
+    """⟨begun − after, after − now⟩ of every block of rows."""
+
+    def work(chunk: Chunk, worker: int) -> float:
+        return float(turned_back(*chunk, now, begun, after))
+
+    return run_chunks(work, even_chunks(len(now), BLOCK_ROWS), n_threads)
 
 
 def _plain(state: Factors) -> Factors:

@@ -69,7 +69,7 @@ def fit_on_cluster(
     sides = make_sides(tasks, pairs, terms)
     begin = random_start(tasks, sides, terms, random)
     steps = RowSteps(cg=model.cg_steps)
-    plain: Any = sharded_solver(tasks, pairs, sides, terms, steps)
+    plain: Any = sharded_solver(tasks, pairs, sides, terms, steps, balance=model.solver == "auto")
     validate = None
     if validation is not None:
 
