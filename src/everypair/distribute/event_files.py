@@ -22,7 +22,7 @@ from everypair.data.pairs import Compressed
 from everypair.distribute.borders import shard_borders
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, weight_of, work_of
 from everypair.distribute.tasks import Tasks
-from everypair.distribute.work import Piece
+from everypair.distribute.work import Piece, Sized
 from everypair.problem.layout import LEFT, RIGHT
 
 Array = NDArray[Any]
@@ -32,7 +32,7 @@ JOINS = {"auto": "sum", "sum": "sum", "count": "sum", "max": "max"}  # how pairs
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(Sized):
     """Events of one file: pairs in the file's own numbering."""
 
     place: str

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.distribute import work
-from everypair.distribute.sharded_pairs import ShardedPairs
+from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs
 from everypair.distribute.solver import SIDES, ShardedAlternating, ShardedSide
 from everypair.distribute.tasks import Tasks
 from everypair.problem.gram_square import GramSquare
@@ -57,23 +57,22 @@ def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[Sharded
         )
         sides.append((mine, shards))
     left, right = (
-        ShardedSide(mine.borders, mine.places, shards, _picked(tasks, shards, pairs.sides[1 - side].places))
-        for side, (mine, shards) in enumerate(sides)
+        _side(tasks, mine, shards, pairs.sides[1 - side].places) for side, (mine, shards) in enumerate(sides)
     )
     return left, right
 
 
-def _picked(tasks: Tasks, shards: list[Any], homes: list[str]) -> list[list[Any]]:
-    """Which rows every shard picks from every shard of the other side, kept where these live; ``None`` for all."""
-    counts = tasks.get([tasks.task("wanted", work.wanted, shard) for shard in shards])
+def _side(tasks: Tasks, mine: PairsOfSide, shards: list[Any], homes: list[str]) -> ShardedSide:
+    """A side whose shards know which rows they need; row numbers are kept where the rows live."""
+    wanted = tasks.get([tasks.task("wanted", work.wanted, shard) for shard in shards])
     some = [
-        (number, source) for number, row in enumerate(counts) for source, count in enumerate(row) if count is not None
+        (number, source) for number, row in enumerate(wanted) for source, count in enumerate(row) if count is not None
     ]
     futures = tasks.start([tasks.task("source", work.source, shards[one], two, place=homes[two]) for one, two in some])
     picked: list[list[Any]] = [[None] * len(homes) for _ in shards]
     for (number, source), rows in zip(some, futures):
         picked[number][source] = rows
-    return picked
+    return ShardedSide(mine.borders, mine.places, shards, wanted, picked)
 
 
 def random_start(

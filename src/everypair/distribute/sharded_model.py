@@ -18,6 +18,7 @@ from everypair.check import integer
 from everypair.data.ids import Ids, named_filter
 from everypair.distribute.output import check_folder, write_lists
 from everypair.distribute.sharded_pairs import ShardedPairs
+from everypair.distribute.solver import ShardedSide
 from everypair.distribute.tasks import Tasks
 from everypair.distribute.work import Piece, Rows, worker_threads
 from everypair.metrics.means import Metrics
@@ -40,6 +41,7 @@ class ShardedModel:
     pairs: ShardedPairs
     left: list[Any]
     right: list[Any]
+    sides: tuple[ShardedSide, ShardedSide]
     learnt: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -112,9 +114,7 @@ class ShardedModel:
         lengths = check_lengths(ks)
         positives = positive_pattern(test, "test")
         if positives.shape != self.pairs.shape:
-            raise ValueError(
-                f"test has the shape {positives.shape}, the model {self.pairs.shape}: they must be the same."
-            )
+            raise ValueError(f"test has the shape {positives.shape}, it must be {self.pairs.shape} as in training.")
         if positives.nnz == 0:
             raise ValueError("test holds no positive (no value above 0): there is nothing to rank.")
         futures = [

@@ -33,7 +33,8 @@ class ShardedSide:
     borders: list[Chunk]
     places: list[str]
     shards: list[Any]
-    picked: list[list[Any]]  # which rows are picked from every shard of the other side, None for all of them
+    wanted: list[list[int | None]]  # how many rows are picked from every shard of the other side, None for all of them
+    picked: list[list[Any]]  # futures of their numbers
 
     @property
     def blocks(self) -> int:
@@ -110,7 +111,7 @@ class ShardedAlternating:
             for side, sums in zip(self.sides, (left, right))
         ]
         with single_threaded_blas():
-            found = balancing(*grams, least=LEAST * abs(value))
+            found = balancing(grams[LEFT], grams[RIGHT], LEAST * abs(value))
         if found is None:
             return state
         changed = [
@@ -168,6 +169,20 @@ class ShardedAlternating:
         pairs = float(work.total([one.pairs for one in right], self.sides[RIGHT].blocks))
         ridge = sum(work.penalty_of(sums, side.blocks) for side, sums in zip(self.sides, (left, right)))
         return pairs + self.square(*grams) + ridge, self.square.rounding(*grams)
+
+
+def bytes_per_sweep(sides: tuple[ShardedSide, ShardedSide], columns: int, itemsize: int) -> int:
+    """How many bytes of factors travel between workers in a sweep.
+
+    A shard that travels whole goes once to every other worker that needs it; picked rows go to the shard they are for.
+    """
+    rows = 0
+    for side, opposite in (sides, sides[::-1]):
+        for source, ((start, stop), home) in enumerate(zip(opposite.borders, opposite.places)):
+            needs = [(place, row[source]) for place, row in zip(side.places, side.wanted) if place != home]
+            rows += (stop - start) * len({place for place, count in needs if count is None})
+            rows += sum(count for _, count in needs if count is not None)
+    return rows * columns * itemsize
 
 
 def _free_columns(layout: Layout, side: int) -> NDArray[np.bool_]:

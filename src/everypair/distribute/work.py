@@ -8,7 +8,7 @@ one tree that all machines share.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,30 @@ MOST_PICKED = (
 )
 
 
+class Sized:
+    """Tells the scheduler how large a result is, by which it places tasks, spills and counts what it sends."""
+
+    def __sizeof__(self) -> int:
+        return size_of(vars(self))
+
+
+def size_of(value: Any) -> int:
+    """Bytes of the arrays in a value, however deep.
+
+    >>> size_of({"a": [np.zeros(3), None]})
+    24
+    """
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if isinstance(value, dict):
+        return sum(map(size_of, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(size_of, value))
+    return size_of(vars(value)) if is_dataclass(value) else 0
+
+
 @dataclass(frozen=True)
-class Piece:
+class Piece(Sized):
     """The stored pairs of a run of rows, with the positions of the other side as they are."""
 
     start: int
@@ -53,7 +75,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class SideTerms:
+class SideTerms(Sized):
     """What the sub-problems of one side's rows need besides their pairs: weights and values of *all* entities."""
 
     side: int
@@ -68,7 +90,7 @@ class SideTerms:
 
 
 @dataclass(frozen=True)
-class Shard:
+class Shard(Sized):
     """Rows [start, …) of one side as a problem of their own, whose pairs count in the rows that are gathered for it.
 
     ``sources`` says which rows of every shard of the other side are gathered, ``None`` for all of them.
@@ -86,7 +108,7 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Sums:
+class Sums(Sized):
     """What all machines have to know of a shard's rows: parts of the tree of sums over blocks."""
 
     penalty: Nodes
@@ -96,7 +118,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Rows:
+class Rows(Sized):
     """Factors of a shard and their sums."""
 
     factors: Array
@@ -104,7 +126,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Turned:
+class Turned(Sized):
     """Factors of a shard (or some of its rows) in the axes of the next half-step, and the sizes of their columns.
 
     ``gram`` and ``axes`` are those of all shards of the side.

@@ -97,7 +97,9 @@ class Momentum:
         if hasattr(self.solver, "turned_back"):
             return bool(self.solver.turned_back(now, begun, after))
         left, right = (
-            tree_sum(turned_back_parts(*(state.parameters(side) for state in (now, begun, after)), self.n_threads))
+            tree_sum(
+                turned_back_parts(now.parameters(side), begun.parameters(side), after.parameters(side), self.n_threads)
+            )
             for side in (LEFT, RIGHT)
         )
         return bool(left + right > 0)

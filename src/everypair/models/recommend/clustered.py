@@ -74,7 +74,7 @@ def fit_on_cluster(
     if validation is not None:
 
         def validate(state: Any) -> dict[str, float]:
-            return ShardedModel(tasks, pairs, state.left, state.right).metrics(validation, (10,))
+            return ShardedModel(tasks, pairs, state.left, state.right, sides).metrics(validation, (10,))
     elif rules.patience is not None:
         raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
     outcome = train(
@@ -92,7 +92,7 @@ def fit_on_cluster(
     }  # fmt: skip
     size = sum(pairs.shape) * layout.columns * np.dtype(dtype).itemsize + pairs.nnz * 8
     here = size <= GATHERED_BYTES if cluster.gather == "auto" else bool(cluster.gather)
-    return ShardedModel(tasks, pairs, outcome.state.left, outcome.state.right, fields), here
+    return ShardedModel(tasks, pairs, outcome.state.left, outcome.state.right, sides, fields), here
 
 
 def gathered_state(sharded: ShardedModel) -> OneClassState:
