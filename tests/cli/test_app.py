@@ -101,10 +101,10 @@ def test_traceback_on_request(run, monkeypatch):
 def test_ctrl_c_keeps_what_was_learnt(folder):
     """The second of two sweeps is far away: the first Ctrl-C ends training, the model is written, the code is 130."""
     script = (
-        "import os, signal, everypair.cli.progress as p\n"
-        "def sweep(self, sweep):\n"
-        "    if sweep.iteration == 2: os.kill(os.getpid(), signal.SIGINT)\n"
-        "p.Progress.sweep = sweep\n"
+        "import os, signal, everypair.progress as p\n"
+        "def reach(self, done, note=''):\n"
+        "    if done == 2: os.kill(os.getpid(), signal.SIGINT)\n"
+        "p.Progress.reach = reach\n"
         "from everypair.cli import app\n"
         "app(['fit', 'events.csv', '-o', 'part.ep', '--rank', '3', '--set', 'tol=0', '--set', 'max_iter=9'])\n"
     )
@@ -118,7 +118,7 @@ def test_ctrl_c_elsewhere_writes_nothing(folder):
     """Interrupted while all users are written: the old file stays and nothing is left beside it."""
     (folder / "out.csv").write_text("old")
     script = (
-        "import os, signal, everypair.cli.progress as p\n"
+        "import os, signal, everypair.progress as p\n"
         "p.Progress.reach = lambda self, done, note='': os.kill(os.getpid(), signal.SIGINT)\n"
         "from everypair.cli import app\n"
         "app(['recommend', 'model.ep', '--all', '-o', 'out.csv'])\n"

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 import typer
 
 from everypair.cli.options import Run, command
-from everypair.cli.progress import Progress
 from everypair.cli.say import note, show, table
+from everypair.progress import Progress
 
 BYTES_PER_ANSWER = 160  # of a block: positions, scores, ids and their text on the way into a file
 MOST_ROWS = 2**15  # so that progress is seen

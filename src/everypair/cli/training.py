@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any, NamedTuple
 
-from everypair.cli.progress import Progress
 from everypair.cli.say import table
+from everypair.progress import Progress
 
 SHOWN = ("ndcg", "recall", "precision", "hit_rate", "map", "coverage")
 
@@ -30,8 +30,10 @@ def fitted(model: Any, events: Any, features: dict[str, Any], quiet: bool, callb
         if callbacks:
             raise ValueError(f"{type(model).__name__} has no checkpoints: leave out --checkpoint.")
         return model.fit(events, **features)
+    from everypair.training.train import shown_sweeps
+
     with Progress(model.max_iter, "sweeps", quiet, at_most=True) as progress:
-        return model.fit(events, **features, callbacks=[progress.sweep, *callbacks])
+        return model.fit(events, **features, callbacks=[shown_sweeps(progress), *callbacks])
 
 
 def split(events: Any, how: str, share: float, count: int, seed: int) -> HeldOut:

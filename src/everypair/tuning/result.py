@@ -87,4 +87,5 @@ def _short(value: Any) -> str:
 
 
 def _said(parameters: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={_short(value)}" for name, value in parameters.items()) or "the defaults"
+    said = {name: "None" if value is None else _short(value) for name, value in parameters.items()}
+    return ", ".join(f"{name}={value}" for name, value in said.items()) or "the defaults"

@@ -134,7 +134,8 @@ def tune(
         interrupted, verdict, fitted = False, None, None
         try:
             tuner.explore(searcher, limit, progress)
-            verdict = tuner.judge()
+            verdict = tuner.judge(progress)
+            progress.show(tuner.trials, tuner.leader, "fitting on everything")
             chosen = _chosen_model(model, verdict)
             with inner_fits():
                 fitted = chosen.fit(matrix if named is None else named, **as_given)
@@ -185,20 +186,16 @@ class Tuner:
                 self.leader = trial
             progress.show(self.trials, self.leader)
 
-    def judge(self) -> Verdict:
+    def judge(self, progress: Any) -> Verdict:
         """Fit the finalists from a cold start and judge the choice among them on users it was not made on."""
-        done = [trial for trial in self.trials[1:] if trial.state == "complete"]
-        names: list[int] = []
-        for which in Means._fields:
-            ranked = sorted(done, key=lambda trial: (-getattr(trial.means, which), trial.number))
-            names += [trial.number for trial in ranked[:FINALISTS] if trial.number not in names]
         self.finalists = [self.reference]
-        for number in names:
-            trial = self.trials[number]
-            if trial.model is None or can_start_warm(self.model) or not trial.bests:
-                if self.clock.left() <= 2 * self.reference.seconds and len(self.finalists) > 1:
+        chosen = self._finalists()
+        for place, trial in enumerate(chosen, 1):
+            if self._needs_cold_fit(trial):
+                if self.clock.left() <= cold_seconds(trial) + cold_seconds(self.leader) and len(self.finalists) > 1:
                     break
-                trial = self._run(number, trial.parameters, cold=True)
+                progress.show(self.trials, self.leader, f"checking finalist {place} of {len(chosen)}")
+                trial = self._run(trial.number, trial.parameters, cold=True)
             if trial.state == "complete":
                 self.finalists.append(trial)
         if len(self.finalists) == 1:
@@ -207,10 +204,22 @@ class Tuner:
         gains = crossed_gains(self.finalists, np.asarray(self.reference.final), self.held_out.in_first)
         return Verdict(best, mean(gains), standard_error(gains))
 
+    def _finalists(self) -> list[Trial]:
+        """The best trials so far, by the mean of all users and by that of either half."""
+        done = [trial for trial in self.trials[1:] if trial.state == "complete"]
+        found: dict[int, Trial] = {}
+        for which in Means._fields:
+            ranked = sorted(done, key=lambda trial: (-getattr(trial.means, which), trial.number))
+            found |= {trial.number: trial for trial in ranked[:FINALISTS]}
+        return list(found.values())
+
+    def _needs_cold_fit(self, trial: Trial) -> bool:
+        return trial.model is None or can_start_warm(self.model) or not trial.bests
+
     def _reserve(self) -> float:
-        """Seconds for the finalists and the last fit, all from a cold start, which takes about twice as long."""
-        each = self.reference.seconds if self.leader is self.reference else 2 * self.leader.seconds
-        return (3 * FINALISTS + 1) * each
+        """Seconds for fitting those who would be finalists now, and the leader on everything, from a cold start."""
+        fits = [*filter(self._needs_cold_fit, self._finalists()), self.leader]
+        return sum(map(cold_seconds, fits))
 
     def _run(self, number: int, parameters: dict[str, Any], *, cold: bool) -> Trial:
         start = None if cold or not can_start_warm(self.model) else self._nearest(parameters)
@@ -240,6 +249,11 @@ class Tuner:
         for one in self.starts[STARTS:]:
             one.model = None
         del self.starts[STARTS:]
+
+
+def cold_seconds(trial: Trial) -> float:
+    """About how long a trial takes from a cold start: the reference has had one, others take about twice as long."""
+    return trial.seconds if trial.number == 0 else 2 * trial.seconds
 
 
 def crossed_gains(finalists: list[Trial], reference: Array, in_first: NDArray[np.bool_]) -> Array:
