@@ -15,7 +15,7 @@ class TuningProgress:
 
     def __init__(self, trials: int | None, clock: Clock, metric: str, verbose: bool) -> None:
         self.clock, self.metric, self.by_trials = clock, metric, trials is not None
-        total = clock.seconds if trials is None else trials
+        total = math.ceil(clock.seconds) if trials is None else trials
         unit = "trials" if self.by_trials else "seconds"
         at_most = self.by_trials and not math.isinf(clock.seconds)
         self.progress = Progress(total, unit, not verbose, at_most=at_most, last_line=True)

@@ -6,10 +6,12 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+SHOWN_TRIALS = 20
+
 
 @dataclass(frozen=True)
 class Tuning:
-    """The outcome of :func:`everypair.tune`; ``print`` shows the table and the verdict.
+    """The outcome of :func:`everypair.tune`; ``print`` shows the best 20 trials, the defaults (trial 0) and the verdict.
 
     ``model`` is fitted on everything, with ``parameters`` where they beat the defaults and as it was given where they
     do not. ``gain`` is what choosing gains on users it was not chosen on, with its ``standard_error``; ``found`` are
@@ -64,8 +66,9 @@ class Tuning:
         names = list(self.space)
         head = ["trial", *names, self.metric, "±", "gain", "±", "sweeps", "seconds", ""]
         ranked = sorted(self.table, key=lambda row: (math.isnan(row[self.metric]), -row[self.metric], row["trial"]))
+        shown = [row for place, row in enumerate(ranked) if place < SHOWN_TRIALS or row["trial"] == 0]
         lines = [head]
-        for row in ranked:
+        for row in shown:
             numbers = [row[self.metric], row["standard_error"], row["gain"], row["gain_standard_error"]]
             lines.append([
                 str(row["trial"]), *(_short(row[name]) for name in names),
@@ -75,7 +78,8 @@ class Tuning:
             ])  # fmt: skip
         widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
         table = "\n".join("  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths)).rstrip() for line in lines)
-        return f"{table}\n\n{self.verdict}"
+        rest = len(ranked) - len(shown)
+        return f"{table}\n{f'… {rest:,} more in the table.' if rest else ''}\n{self.verdict}"
 
 
 def _short(value: Any) -> str:
@@ -87,5 +91,10 @@ def _short(value: Any) -> str:
 
 
 def _said(parameters: dict[str, Any]) -> str:
-    said = {name: "None" if value is None else _short(value) for name, value in parameters.items()}
-    return ", ".join(f"{name}={value}" for name, value in said.items()) or "the defaults"
+    """Parameters as one would write them; the many digits of numbers are cut.
+
+    >>> _said({"reg": 0.0123456, "weighting": ("degree", 0.25), "loss": "squared"})
+    "reg=0.0123, weighting=('degree', 0.25), loss='squared'"
+    """
+    said = (f"{name}={_short(value) if isinstance(value, float) else repr(value)}" for name, value in parameters.items())
+    return ", ".join(said) or "the defaults"
