@@ -1,4 +1,4 @@
-"""How far long work has come: a bar with the time left on a terminal or in a notebook, a line now and then elsewhere."""
+"""How far long work has come: a bar with the time left on a terminal or in a notebook, lines elsewhere."""
 
 from __future__ import annotations
 

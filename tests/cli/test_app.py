@@ -141,3 +141,40 @@ def test_a_reader_that_has_seen_enough(folder):
     told = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert told.stdout == "user,item,score,rank\n"
     assert told.stderr == ""
+
+
+@pytest.mark.parametrize("asked", ["recommend model.ep --all -n 20 -o -", "recommend model.ep --all --json", "--help"])
+def test_a_reader_that_reads_nothing(folder, asked):
+    """A closed pipe is no fault of the program, whoever notices it first."""
+    command = [sys.executable, "-m", "everypair", *asked.split()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as told:
+        told.stdout.close()
+        assert told.stderr.read() == ""
+    assert told.returncode == 0
+
+
+def test_ctrl_c_while_something_is_measured(folder):
+    """Metrics of a part of the training are shown, and the exit code says that it is a part."""
+    script = (
+        "import os, signal, everypair.progress as p\n"
+        "def reach(self, done, note=''):\n"
+        "    if done == 2: os.kill(os.getpid(), signal.SIGINT)\n"
+        "p.Progress.reach = reach\n"
+        "from everypair.cli import app\n"
+        "app(['evaluate', 'events.csv', '--rank', '3', '--set', 'tol=0', '--set', 'max_iter=9'])\n"
+    )
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert told.returncode == 130, told.stderr
+    assert "2 of 9 sweeps" in told.stderr
+    assert "ndcg@10" in told.stdout
+
+
+def test_ctrl_c_in_an_import_is_no_mistake(run, monkeypatch):
+    def load(name):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as pressed:
+            raise ImportError("initialization failed") from pressed
+
+    monkeypatch.setattr("everypair.models.files.model_class", load)
+    assert run("fit", "events.csv", "-o", "new.ep", code=130).stderr.endswith("everypair: interrupted.\n")

@@ -52,7 +52,9 @@ def split(events: Any, how: str, share: float, count: int, seed: int) -> HeldOut
     else:
         train, test = data.split_entries(events, test_share=share, random_state=seed)
     if not test.matrix.nnz:
-        raise ValueError("nothing was held out: there are too few events for this split; hold out more of them.")
+        raise ValueError(
+            "nothing was held out: there are too few events for this split; choose another --share or --count."
+        )
     return HeldOut(train, test)
 
 

@@ -11,15 +11,15 @@ SHOWN_TRIALS = 20
 
 @dataclass(frozen=True)
 class Tuning:
-    """The outcome of :func:`everypair.tune`; ``print`` shows the best 20 trials, the defaults (trial 0) and the verdict.
+    """The outcome of :func:`everypair.tune`; ``print`` shows the best trials and the verdict.
 
     ``model`` is fitted on everything, with ``parameters`` where they beat the defaults and as it was given where they
     do not. ``gain`` is what choosing gains on users it was not chosen on, with its ``standard_error``; ``found`` are
     the best parameters of the table, beaten or not. ``table`` has a dict per trial: ``"trial"``, ``"state"``, the
     parameters, the metric, its ``"standard_error"`` over users, ``"gain"`` over the defaults and
     ``"gain_standard_error"`` (both at the trial's best sweep, the luck of the choice included), ``"sweeps"``,
-    ``"best_sweep"`` and ``"seconds"``. ``history`` holds the metric after each sweep of the defaults and of the model
-    that was found. ``space`` says what was searched.
+    ``"best_sweep"``, ``"seconds"`` and, where it failed, its ``"problem"``. ``history`` holds the metric after each
+    sweep of the defaults and of the model that was found. ``space`` says what was searched.
     """
 
     model: Any
@@ -48,9 +48,10 @@ class Tuning:
                 "trial's, without the held-out entries."
             )
         if math.isnan(self.gain) and len(self.table) > 1:
+            problem = next((f": {row['problem'].rstrip('.')}" for row in self.table if row["problem"]), "")
             return (
                 f"Nothing beats the defaults ({self.default:.4f}): none of {len(self.table) - 1} candidates came to "
-                "its end. The model has the defaults."
+                f"its end{problem}. The model has the defaults."
             )
         if math.isnan(self.gain):
             return f"Nothing was tried but the defaults, {self.metric} {self.default:.4f}: give more budget."
@@ -96,5 +97,7 @@ def _said(parameters: dict[str, Any]) -> str:
     >>> _said({"reg": 0.0123456, "weighting": ("degree", 0.25), "loss": "squared"})
     "reg=0.0123, weighting=('degree', 0.25), loss='squared'"
     """
-    said = (f"{name}={_short(value) if isinstance(value, float) else repr(value)}" for name, value in parameters.items())
+    said = (
+        f"{name}={_short(value) if isinstance(value, float) else repr(value)}" for name, value in parameters.items()
+    )
     return ", ".join(said) or "the defaults"

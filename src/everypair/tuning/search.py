@@ -35,7 +35,7 @@ from everypair.tuning.result import Tuning
 from everypair.tuning.space import Space, checked_space, derive_space, resolved
 from everypair.tuning.trial import Trial, can_start_warm, run_trial
 from everypair.tuning.users import HeldOut, Means, checked_metric, mean, standard_error
-from everypair.tuning.with_optuna import OptunaSearch, import_optuna
+from everypair.tuning.with_optuna import OptunaSearch, import_optuna, open_study
 
 Array = NDArray[Any]
 TRIALS = 25  # without any budget
@@ -114,6 +114,11 @@ def tune(
     measured = HeldOut(train, test, metric, seed, resolve_threads(getattr(model, "n_threads", None)))
     wanted = None if space is None else checked_space(space, model)
     limit = TRIALS if trials is None and budget is None else trials
+    study = None
+    if method == "optuna":
+        about = {"model": repr(model), "shape": list(matrix.shape), "entries": int(matrix.nnz), "metric": metric,
+                 "held_out": held_out, "seed": seed}  # fmt: skip
+        study = open_study(seed, None if storage is None else str(storage), about)
     tuner = Tuner(model, train, measured, clock, fit_arguments)
     with TuningProgress(limit, clock, metric, verbose) as progress:
         reference = tuner.defaults()
@@ -123,14 +128,12 @@ def tune(
             usual = {name: resolved(model, reference.model, name) for name in wanted}
         if not wanted:
             raise ValueError(
-                f"{type(model).__name__} has no parameter at its default that tune knows: name them as space=…."
+                f"{type(model).__name__} has no parameter at its default that tune knows: name some with space=."
             )
         reference.parameters = usual
         searcher: Any = PlainSearch(wanted, usual, seed)
-        if method == "optuna":
-            about = {"model": repr(model), "shape": list(matrix.shape), "entries": int(matrix.nnz), "metric": metric,
-                     "held_out": held_out, "seed": seed}  # fmt: skip
-            searcher = OptunaSearch(wanted, seed, None if storage is None else str(storage), about)
+        if study is not None:
+            searcher = OptunaSearch(study, wanted, seed)
         interrupted, verdict, fitted = False, None, None
         try:
             tuner.explore(searcher, limit, progress)
@@ -301,7 +304,7 @@ def _row(trial: Trial, metric: str) -> dict[str, Any]:
     return {
         "trial": trial.number, "state": trial.state, **trial.parameters, metric: trial.means.all,
         "standard_error": trial.error, "gain": trial.gain, "gain_standard_error": trial.gain_error,
-        "sweeps": trial.sweeps, "best_sweep": trial.best_sweep, "seconds": trial.seconds,
+        "sweeps": trial.sweeps, "best_sweep": trial.best_sweep, "seconds": trial.seconds, "problem": trial.problem,
     }  # fmt: skip
 
 
@@ -309,7 +312,7 @@ def _prepared(model: Any, fit_arguments: dict[str, Any], seed: int) -> Any:
     """A clone that has a seed and no stop rule that needs validation data."""
     if isinstance(model, type) or not all(hasattr(model, name) for name in ("fit", "score_users", "get_params")):
         raise TypeError(
-            f"tune takes an unfitted recommender such as OneClassMF(), got {model!r}; classifiers have "
+            f"tune takes an unfitted recommender such as OneClassMF(), got {_kind(model)}; classifiers have "
             "scikit-learn's searches."
         )
     for name in ("validation", "callbacks", "start", "targets"):
@@ -324,6 +327,10 @@ def _prepared(model: Any, fit_arguments: dict[str, Any], seed: int) -> Any:
     if own.get("verbose"):
         model.set_params(verbose=False)
     return model
+
+
+def _kind(model: Any) -> str:
+    return f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
 
 
 def _checked_budget(budget: Any, trials: Any) -> Clock:
