@@ -1,4 +1,4 @@
-"""Mistakes in Python: each is a ValueError or a TypeError with one sentence that says what to do, and changes nothing."""
+"""Mistakes in Python: each is a ValueError or a TypeError with one sentence that says what to do; nothing changes."""
 
 import io
 import os
