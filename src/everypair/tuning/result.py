@@ -20,6 +20,10 @@ class Tuning:
     ``"gain_standard_error"`` (both at the trial's best sweep, the luck of the choice included), ``"sweeps"``,
     ``"best_sweep"``, ``"seconds"`` and, where it failed, its ``"problem"``. ``history`` holds the metric after each
     sweep of the defaults and of the model that was found. ``space`` says what was searched.
+
+    >>> row = {"trial": 0, "state": "complete", "ndcg@10": 0.3, "problem": ""}
+    >>> Tuning(None, {}, {}, "ndcg@10", 0.3, math.nan, math.nan, [row], {}).verdict
+    'Nothing was tried but the defaults, ndcg@10 0.3000: give more budget.'
     """
 
     model: Any
