@@ -98,17 +98,22 @@ def test_traceback_on_request(run, monkeypatch):
         run("inspect", "nothing.csv", code=1)
 
 
-def test_ctrl_c_keeps_what_was_learnt(folder):
-    """The second of two sweeps is far away: the first Ctrl-C ends training, the model is written, the code is 130."""
+def interrupted(*arguments, after=2):
+    """Run a command that gets Ctrl-C once its progress has come so far."""
     script = (
         "import os, signal, everypair.progress as p\n"
         "def reach(self, done, note=''):\n"
-        "    if done == 2: os.kill(os.getpid(), signal.SIGINT)\n"
+        f"    if done >= {after} and not self.quiet: self.quiet = True; os.kill(os.getpid(), signal.SIGINT)\n"
         "p.Progress.reach = reach\n"
         "from everypair.cli import app\n"
-        "app(['fit', 'events.csv', '-o', 'part.ep', '--rank', '3', '--set', 'tol=0', '--set', 'max_iter=9'])\n"
+        f"app({arguments!r})\n"
     )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+
+def test_ctrl_c_keeps_what_was_learnt(folder):
+    """The second of two sweeps is far away: the first Ctrl-C ends training, the model is written, the code is 130."""
+    told = interrupted("fit", "events.csv", "-o", "part.ep", "--rank", "3", "--set", "tol=0", "--set", "max_iter=9")
     assert told.returncode == 130, told.stderr
     assert "Traceback" not in told.stderr
     assert len(everypair.load("part.ep").history_) == 2
@@ -117,13 +122,7 @@ def test_ctrl_c_keeps_what_was_learnt(folder):
 def test_ctrl_c_elsewhere_writes_nothing(folder):
     """Interrupted while all users are written: the old file stays and nothing is left beside it."""
     (folder / "out.csv").write_text("old")
-    script = (
-        "import os, signal, everypair.progress as p\n"
-        "p.Progress.reach = lambda self, done, note='': os.kill(os.getpid(), signal.SIGINT)\n"
-        "from everypair.cli import app\n"
-        "app(['recommend', 'model.ep', '--all', '-o', 'out.csv'])\n"
-    )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    told = interrupted("recommend", "model.ep", "--all", "-o", "out.csv", after=1)
     assert told.returncode == 130, told.stderr
     assert told.stderr == "everypair: interrupted.\n"
     assert (folder / "out.csv").read_text() == "old"
@@ -155,15 +154,7 @@ def test_a_reader_that_reads_nothing(folder, asked):
 
 def test_ctrl_c_while_something_is_measured(folder):
     """Metrics of a part of the training are shown, and the exit code says that it is a part."""
-    script = (
-        "import os, signal, everypair.progress as p\n"
-        "def reach(self, done, note=''):\n"
-        "    if done == 2: os.kill(os.getpid(), signal.SIGINT)\n"
-        "p.Progress.reach = reach\n"
-        "from everypair.cli import app\n"
-        "app(['evaluate', 'events.csv', '--rank', '3', '--set', 'tol=0', '--set', 'max_iter=9'])\n"
-    )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    told = interrupted("evaluate", "events.csv", "--rank", "3", "--set", "tol=0", "--set", "max_iter=9")
     assert told.returncode == 130, told.stderr
     assert "2 of 9 sweeps" in told.stderr
     assert "ndcg@10" in told.stdout

@@ -13,6 +13,7 @@ from everypair.cli.reading import Reading
 from everypair.cli.say import show, table
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+TIMES = "first and last time"
 
 
 @command
@@ -38,6 +39,8 @@ def inspect(
     if run.json_output:
         show(found)
     else:
+        if TIMES in found:
+            found[TIMES] = list(map(_moment, found[TIMES]))
         table(["", str(path)], [[name, _said(value)] for name, value in found.items() if value is not None])
 
 
@@ -87,7 +90,7 @@ def _events(events: Any, path: Path) -> dict[str, Any]:
         "weights, quartiles": np.quantile(matrix.data, SHARES).tolist(),
     }
     if events.times is not None:
-        found["first and last time"] = [_moment(events.times.data.min()), _moment(events.times.data.max())]
+        found[TIMES] = [events.times.data.min().item(), events.times.data.max().item()]
     return found
 
 
