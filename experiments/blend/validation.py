@@ -25,7 +25,7 @@ from datasets import split
 
 from everypair import ItemItem, OneClassMF
 from everypair.data import load_debian, split_entries
-from everypair.models.recommend.blend import scaled
+from everypair.models.recommend.blend_scale import scaled
 from everypair.models.recommend.blend_weights import search_weights
 from everypair.models.recommend.defaults import auto_rank
 

@@ -98,17 +98,22 @@ def test_traceback_on_request(run, monkeypatch):
         run("inspect", "nothing.csv", code=1)
 
 
+def interrupted(*arguments, after=2):
+    """Run a command that gets Ctrl-C once its progress has come so far."""
+    script = (
+        "import os, signal, everypair.progress as p\n"
+        "def reach(self, done, note=''):\n"
+        f"    if done >= {after} and not self.quiet: self.quiet = True; os.kill(os.getpid(), signal.SIGINT)\n"
+        "p.Progress.reach = reach\n"
+        "from everypair.cli import app\n"
+        f"app({arguments!r})\n"
+    )
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+
 def test_ctrl_c_keeps_what_was_learnt(folder):
     """The second of two sweeps is far away: the first Ctrl-C ends training, the model is written, the code is 130."""
-    script = (
-        "import os, signal, everypair.cli.progress as p\n"
-        "def sweep(self, sweep):\n"
-        "    if sweep.iteration == 2: os.kill(os.getpid(), signal.SIGINT)\n"
-        "p.Progress.sweep = sweep\n"
-        "from everypair.cli import app\n"
-        "app(['fit', 'events.csv', '-o', 'part.ep', '--rank', '3', '--set', 'tol=0', '--set', 'max_iter=9'])\n"
-    )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    told = interrupted("fit", "events.csv", "-o", "part.ep", "--rank", "3", "--set", "tol=0", "--set", "max_iter=9")
     assert told.returncode == 130, told.stderr
     assert "Traceback" not in told.stderr
     assert len(everypair.load("part.ep").history_) == 2
@@ -117,13 +122,7 @@ def test_ctrl_c_keeps_what_was_learnt(folder):
 def test_ctrl_c_elsewhere_writes_nothing(folder):
     """Interrupted while all users are written: the old file stays and nothing is left beside it."""
     (folder / "out.csv").write_text("old")
-    script = (
-        "import os, signal, everypair.cli.progress as p\n"
-        "p.Progress.reach = lambda self, done, note='': os.kill(os.getpid(), signal.SIGINT)\n"
-        "from everypair.cli import app\n"
-        "app(['recommend', 'model.ep', '--all', '-o', 'out.csv'])\n"
-    )
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    told = interrupted("recommend", "model.ep", "--all", "-o", "out.csv", after=1)
     assert told.returncode == 130, told.stderr
     assert told.stderr == "everypair: interrupted.\n"
     assert (folder / "out.csv").read_text() == "old"
@@ -141,3 +140,32 @@ def test_a_reader_that_has_seen_enough(folder):
     told = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert told.stdout == "user,item,score,rank\n"
     assert told.stderr == ""
+
+
+@pytest.mark.parametrize("asked", ["recommend model.ep --all -n 20 -o -", "recommend model.ep --all --json", "--help"])
+def test_a_reader_that_reads_nothing(folder, asked):
+    """A closed pipe is no fault of the program, whoever notices it first."""
+    command = [sys.executable, "-m", "everypair", *asked.split()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as told:
+        told.stdout.close()
+        assert told.stderr.read() == ""
+    assert told.returncode == 0
+
+
+def test_ctrl_c_while_something_is_measured(folder):
+    """Metrics of a part of the training are shown, and the exit code says that it is a part."""
+    told = interrupted("evaluate", "events.csv", "--rank", "3", "--set", "tol=0", "--set", "max_iter=9")
+    assert told.returncode == 130, told.stderr
+    assert "2 of 9 sweeps" in told.stderr
+    assert "ndcg@10" in told.stdout
+
+
+def test_ctrl_c_in_an_import_is_no_mistake(run, monkeypatch):
+    def load(name):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as pressed:
+            raise ImportError("initialization failed") from pressed
+
+    monkeypatch.setattr("everypair.models.files.model_class", load)
+    assert run("fit", "events.csv", "-o", "new.ep", code=130).stderr.endswith("everypair: interrupted.\n")

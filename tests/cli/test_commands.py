@@ -267,3 +267,26 @@ def test_report(folder, run):
     page = (folder / "page.html").read_text()
     assert "Three groups" in page
     assert "film 3" in page
+
+
+def test_a_two_tower_is_a_recommender_too(folder, run):
+    pytest.importorskip("jax")
+    few = ("--rank", "2", "--set", "max_iter=1", "--set", "widths=[4]")
+    run("fit", "events.csv", "-o", "towers.ep", "--model", "TwoTower", *few)
+    answer = json.loads(run("recommend", "towers.ep", "--user", "u1", "-n", 2, "--json").stdout)
+    assert len(answer["items"]) == 2
+
+
+def test_new_users_by_their_ratings(folder, run):
+    """Low ratings say nothing: with a threshold the list is that of the one film that was liked."""
+    (folder / "new.csv").write_text("user,film,rating\nxan,film 1,5\nxan,film 30,1\n")
+    rated = run("recommend", "model.ep", "--new-users", "new.csv", "--threshold", 4, "-n", 3, "--json")
+    liked = run("recommend", "model.ep", "--likes", "film 1", "-n", 3, "--json")
+    assert json.loads(rated.stdout)["items"] == json.loads(liked.stdout)["items"]
+    assert json.loads(rated.stdout)["user"] == "xan"
+
+
+def test_times_are_shown_as_days(folder, run):
+    (folder / "dated.csv").write_text("user,film,when\nann,blue,2024-01-31\nbob,rain,2024-02-29T12:00:00\n")
+    told = run("inspect", "dated.csv", "--time", "when").stdout
+    assert "1706659200 (2024-01-31) 1709208000 (2024-02-29)" in told

@@ -43,6 +43,20 @@ OF_EVENTS = {
     "too few events each": (LOG, (*FIT, "--min-user-events", "9"), "--min-user-events"),
     "ids that are no integers": (LOG, (*FIT, "--ids", "integer"), "--ids"),
     "two roles in one column": (LOG, (*FIT, "--user", "film", "--item", "film"), "same column"),
+    "a header of numbers, or an event": ("0,1\n4,1\n3,2\n", FIT, "Say --header yes, --header no"),
+    "zero bytes in an id": ("user,film\nann,a\0b\nbob,c\n", FIT, "zero bytes"),
+    "UTF-16": ("user,film\nann,blue\n".encode("utf-16"), FIT, "UTF-16"),
+    "another encoding": (LOG, (*FIT, "--encoding", "utf-16"), "convert the file to UTF-8"),
+    "dates in another order": (
+        "user,film,when\nann,blue,31/12/2024\n",
+        (*FIT, "--time", "when"),
+        "neither a number nor an ISO date",
+    ),
+    "nothing left to hold out": (
+        "user,film,time\nann,blue,1\nbob,rain,2\n",
+        ("evaluate", "{}", "--split", "last", "--rank", "1"),
+        "choose another --share or --count",
+    ),
     "no times to split by": (LOG, ("evaluate", "{}", "--split", "last"), "time"),
 }
 # the command in a folder with events.csv, test.csv, films.csv and model.ep; what the sentence says
@@ -126,6 +140,51 @@ OF_CALLS = {
     "config with an unknown option": (("fit", "--config", "unknown.toml"), "no option colour"),
     "bad space": (("tune", "events.csv", "-o", "new.ep", "--space", "reg=a:b"), "reg=0.01:1"),
     "unknown metric": (("tune", "events.csv", "-o", "new.ep", "--metric", "accuracy"), "accuracy"),
+    "threads of nobody": (("fit", "events.csv", "-o", "new.ep", "--rank", "3", "--threads", "0"), "--threads must be"),
+    "threads of nobody asked": (("recommend", "model.ep", "--user", "u1", "--threads", "0"), "--threads must be"),
+    "a share of all": (("evaluate", "events.csv", "--share", "1"), "--share must be"),
+    "a model for a log": (("fit", "model.ep", "-o", "new.ep"), "is a model file of EveryPair"),
+    "two logs": (("fit", "events.csv", "test.csv", "-o", "new.ep"), "extra argument"),
+    "model and log swapped": (("update", "events.csv", "model.ep", "-o", "new.ep"), "it is not an EveryPair file"),
+    "a table for a list of users": (("recommend", "model.ep", "--users", "events.csv"), "is a table with the columns"),
+    "ratings of nobody new": (("recommend", "model.ep", "--user", "u1", "--threshold", "4"), "--new-users"),
+    "unknown item allowed": (("recommend", "model.ep", "--user", "u1", "--allow", "film 99"), "unknown item"),
+    "unknown item blocked": (("recommend", "model.ep", "--user", "u1", "--block", "film 99"), "unknown item"),
+    "n of 0": (("recommend", "model.ep", "--user", "u1", "-n", "0"), "--n"),
+    "no memory at all": (("recommend", "model.ep", "--all", "-o", "out.csv", "--memory-mb", "0"), "--memory-mb"),
+    "a report as PDF": (("report", "events.csv", "-o", "report.pdf"), "must end in .html"),
+    "a report of tuning as PDF": (("tune", "events.csv", "-o", "new.ep", "--report", "a.pdf"), "must end in .html"),
+    "a report of a model": (("report", "model.ep", "-o", "report.html"), "is a model file of EveryPair"),
+    "config into no folder": (
+        ("fit", "events.csv", "-o", "new.ep", "--rank", "3", "--save-config", "no/run.toml"),
+        "does not exist; create it first",
+    ),
+    "checkpoint into no folder": (
+        ("fit", "events.csv", "-o", "new.ep", "--rank", "3", "--checkpoint", "no/a.ckpt"),
+        "does not exist: create it first",
+    ),
+    "a log for a checkpoint": (
+        ("fit", "events.csv", "-o", "new.ep", "--rank", "3", "--checkpoint", "events.csv"),
+        "it is not an EveryPair file",
+    ),
+    "features with an id twice": (
+        ("fit", "events.csv", "-o", "new.ep", "--rank", "3", "--item-features", "twice.csv"),
+        "has two rows",
+    ),
+    "storage into no folder": (
+        ("tune", "events.csv", "-o", "new.ep", "--rank", "3", "--storage", "no/search.db"),
+        "cannot be opened as a file of optuna's",
+    ),
+    "a log for a storage": (
+        ("tune", "events.csv", "-o", "new.ep", "--rank", "3", "--storage", "events.csv"),
+        "cannot be opened as a file of optuna's",
+    ),
+    "a storage for the plain search": (
+        ("tune", "events.csv", "-o", "new.ep", "--storage", "search.db", "--search", "plain"),
+        "leave out --search plain",
+    ),
+    "a floor tuned": (("tune", "events.csv", "-o", "new.ep", "--model", "Popularity"), "--space"),
+    "space of nothing": (("tune", "events.csv", "-o", "new.ep", "--space", "depth=1:2"), "no parameter 'depth'"),
     "no time at all": (("tune", "events.csv", "-o", "new.ep", "--budget", "-1"), "budget"),
 }
 
@@ -140,6 +199,7 @@ def spoilt(folder):
     spoil(folder, "newer.ep", whole[:8] + bytes([9]) + whole[9:])
     spoil(folder, "no_ids.csv", "kind,year\na,1\nb,2\n")
     spoil(folder, "few.csv", "film,kind\nfilm 1,a\nfilm 2,b\n")
+    spoil(folder, "twice.csv", "film,kind\n" + "".join(f"film {j},a\n" for j in [*range(30), 3]))
     spoil(folder, "blank.txt", "\n\n")
     spoil(folder, "strangers.csv", "user,film\nxan,film 1\n")
     top = 'everypair = "0.1.0"\ncommand = "fit"\n'
@@ -186,6 +246,27 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path, run):
     path = spoil(tmp_path, "log.csv", b"\xef\xbb\xbf" + LOG.replace("\n", "\r\n").encode())
     run("fit", path, "-o", tmp_path / "new.ep", "--rank", 2)
     assert everypair.load(tmp_path / "new.ep").user_ids_.values.tolist() == ["ann", "bob"]
+
+
+def test_a_pipe_is_refused(tmp_path):
+    """It could be read only once, and tables are looked at before they are read."""
+    command = f"cat log.csv | {sys.executable} -m everypair fit /dev/stdin -o new.ep"
+    spoil(tmp_path, "log.csv", LOG)
+    told = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert told.returncode == 2
+    assert told.stderr == (
+        "everypair: /dev/stdin is a pipe or a device, and tables are read twice: write it to a file first.\n"
+    )
+
+
+def test_a_locale_without_letters(tmp_path):
+    """What is typed is UTF-8, whatever the locale says."""
+    everypair.Popularity().fit([("Zoë", "blue"), ("bob", "rain")]).save(tmp_path / "model.ep")
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-m", "everypair", "recommend", "model.ep", "--user", "Zoë", "-n", "1"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, env=os.environ | plain)
+    assert told.returncode == 0
+    assert b"rain" in told.stdout
 
 
 def small_files():

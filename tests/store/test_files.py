@@ -387,3 +387,10 @@ def test_the_file_has_the_permissions_of_a_new_file_and_links_stay(path):
     other = path.parent / "plain"
     other.touch()
     assert path.stat().st_mode == other.stat().st_mode
+
+
+def test_a_file_that_only_its_owner_reads_stays_so(path):
+    path.chmod(0o600)
+    write_file(path, "example", {"new": 1}, {})
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert read_file(path).values == {"new": 1}

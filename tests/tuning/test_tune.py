@@ -63,6 +63,27 @@ def test_the_table_and_what_was_searched(result):
     assert shown[-1] == result.verdict
 
 
+def test_a_long_table_is_printed_in_part(result, monkeypatch):
+    monkeypatch.setattr("everypair.tuning.result.SHOWN_TRIALS", 2)
+    shown = str(result).splitlines()
+    numbers = [int(line.split()[0]) for line in shown[1:-2]]
+    assert 2 <= len(numbers) <= 3
+    assert 0 in numbers  # the defaults, wherever they stand
+    assert shown[-2] == f"… {13 - len(numbers)} more in the table."
+
+
+def test_what_the_rest_of_the_budget_is_kept_for():
+    """The finalists of the table as it stands, each from a cold start, and the leader's last fit: nothing else."""
+    tuner = search.Tuner(model(), None, None, None, {})
+    tuner.reference = Trial(0, {}, "complete", Means(0.1, 0.1, 0.1), 0.0, seconds=1.0)
+    tuner.trials, tuner.leader = [tuner.reference], tuner.reference
+    assert tuner._reserve() == 1.0
+    one = Trial(1, {}, "complete", Means(0.5, 0.5, 0.5), 0.0, seconds=3.0)
+    behind = Trial(2, {}, "pruned", Means(0.4, 0.4, 0.4), 0.0, seconds=50.0)
+    tuner.trials, tuner.leader = [tuner.reference, one, behind], one
+    assert tuner._reserve() == 2 * 3.0 + 2 * 3.0
+
+
 def test_the_reference_is_the_model_as_given_on_the_training_part(result):
     train, test = hold_out(MATRIX, "random", None, 0)
     fitted = model().fit(train)

@@ -15,6 +15,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,7 @@ from everypair import __version__
 from everypair.cli.sentences import as_options
 
 DONE, MISTAKE, INTERRUPTED = 0, 2, 130
+CTRL_C = ("KeyboardInterrupt", "InterruptedTraining")  # what it is by name: the class of the latter needs numba
 MISTAKES = (ValueError, TypeError, OSError, ImportError, NotImplementedError, MemoryError)
 Shown: Any = typer.BadParameter.__mro__[2]  # the base of what typer says about options, wherever its version keeps it
 
@@ -38,23 +40,29 @@ class Commands(TyperGroup):
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
-        given = list(sys.argv[1:] if args is None else args)
+        given = list(map(_as_utf8, sys.argv[1:]) if args is None else args)
+        warned: list[str] = []
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("default")
-                warnings.showwarning = _show_warning
+                warnings.showwarning = partial(_show_warning, warned)
                 code = super().main(given, standalone_mode=False, **extra)
                 sys.stdout.flush()
-        except BrokenPipeError:  # whoever reads has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = DONE
+            if set(warned) & set(CTRL_C):  # what was learnt by then has been written or shown
+                code = INTERRUPTED
+        except BrokenPipeError:
+            code = _closed_pipe()
+        except SystemExit as ended:
+            if not isinstance(ended.__context__, BrokenPipeError):  # which typer turns into exit code 1
+                raise
+            code = _closed_pipe()
         except Shown as failure:
             said = failure.format_message()  # nothing where the help page has been shown instead
             code = _refuse(f"{said.rstrip('.')}. {_advice(failure)}", given) if said else MISTAKE
         except MISTAKES as failure:
             if os.environ.get("EVERYPAIR_TRACEBACK"):
                 raise
-            code = _refuse(_sentence(failure), given)
+            code = INTERRUPTED if _is_ctrl_c(failure) else _refuse(_sentence(failure), given)
         except KeyboardInterrupt:
             code = INTERRUPTED
         code = code if isinstance(code, int) else DONE
@@ -122,6 +130,38 @@ def _advice(failure: Any) -> str:
     return f"See {context.command_path} --help." if context is not None else ""
 
 
-def _show_warning(message: Any, category: Any, *_: Any, **__: Any) -> None:
+def _closed_pipe() -> int:
+    """Whoever reads has seen enough: nothing is said, neither now nor when Python ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(nowhere, stream.fileno())
+    return DONE
+
+
+def _is_ctrl_c(failure: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind a failure: in the middle of an import it looks like a module that cannot be loaded."""
+    while failure is not None:
+        if type(failure).__name__ in CTRL_C:
+            return True
+        failure = failure.__cause__ or failure.__context__
+    return False
+
+
+def _as_utf8(argument: str) -> str:
+    """What was typed, in UTF-8 although the locale says ASCII.
+
+    >>> _as_utf8("Zo\\udcc3\\udcab"), _as_utf8("Zoë")
+    ('Zoë', 'Zoë')
+    """
+    if argument.isascii() or not any("\udc80" <= letter <= "\udcff" for letter in argument):
+        return argument
+    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+
+
+def _show_warning(warned: list[str], message: Any, category: Any, *_: Any, **__: Any) -> None:
+    warned.append(category.__name__)
     if issubclass(category, UserWarning):
         print(f"everypair: warning: {message}", file=sys.stderr)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 PANEL = "Model"
-RECOMMENDERS = ("OneClassMF", "Blend", "ItemItem", "BPR", "SubsampledMF", "EnsembleMF", "Popularity")
+RECOMMENDERS = ("OneClassMF", "Blend", "ItemItem", "BPR", "SubsampledMF", "EnsembleMF", "Popularity", "TwoTower")
 WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 

@@ -34,7 +34,6 @@ def fit(
     from everypair import Checkpoint
     from everypair.cli.training import as_values, fitted, measured, show_metrics, split
     from everypair.store.write import check_place
-    from everypair.training.interruption import was_interrupted
 
     check_place(output)
     model = choice.build()
@@ -64,5 +63,3 @@ def fit(
         if history:
             note(f"{len(history)} sweeps in {history[-1]['seconds']:.2f} s. {model.status_}", run.quiet)
         print(f"{choice.model} written to {output}.")
-    if was_interrupted(model):
-        raise typer.Exit(130)

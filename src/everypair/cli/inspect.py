@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from everypair.cli.reading import Reading
 from everypair.cli.say import show, table
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+TIMES = "first and last time"
 
 
 @command
@@ -37,6 +39,8 @@ def inspect(
     if run.json_output:
         show(found)
     else:
+        if TIMES in found:
+            found[TIMES] = list(map(_moment, found[TIMES]))
         table(["", str(path)], [[name, _said(value)] for name, value in found.items() if value is not None])
 
 
@@ -86,8 +90,18 @@ def _events(events: Any, path: Path) -> dict[str, Any]:
         "weights, quartiles": np.quantile(matrix.data, SHARES).tolist(),
     }
     if events.times is not None:
-        found["first and last time"] = [events.times.data.min().item(), events.times.data.max().item()]
+        found[TIMES] = [events.times.data.min().item(), events.times.data.max().item()]
     return found
+
+
+def _moment(seconds: Any) -> str:
+    """A time as it is stored, and the day it is where it counts seconds since 1970, as dates do.
+
+    >>> _moment(1704067200), _moment(12.5)
+    ('1704067200 (2024-01-01)', '12.5')
+    """
+    shown = f"{seconds:.15g}"
+    return f"{shown} ({datetime.fromtimestamp(seconds, UTC):%Y-%m-%d})" if 2e8 < seconds < 8e9 else shown
 
 
 def _said(value: Any) -> str:

@@ -60,6 +60,10 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         packed = {
             name: bundle(**{one.name: given[one.name] for one in fields(bundle)}) for name, bundle in bundles.items()
         }
+        if given.get("save_config") is not None:
+            from everypair.store.write import check_place
+
+            check_place(given["save_config"])
         function(**packed, **{name: value for name, value in given.items() if name in hints})
         if given.get("save_config") is not None:
             write_config(given["save_config"], name_of(function), given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 import typer
 
 from everypair.cli.options import Run, command
-from everypair.cli.progress import Progress
+from everypair.cli.reading import Reading
 from everypair.cli.say import note, show, table
+from everypair.progress import Progress
 
 BYTES_PER_ANSWER = 160  # of a block: positions, scores, ids and their text on the way into a file
 MOST_ROWS = 2**15  # so that progress is seen
@@ -48,6 +50,8 @@ def recommend(
     allow: Annotated[list[str] | None, typer.Option(help="An item to choose from, again and again.")] = None,
     memory_mb: Annotated[float, typer.Option(help="Memory for a block of answers, in MiB.", min=1)] = 256.0,
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
+    threshold: Annotated[float | None, typer.Option(help="Of --new-users: ratings from here on count.")] = None,
+    weight: Annotated[str | None, typer.Option(help="Of --new-users: column of weights or ratings.")] = None,
 ) -> None:
     """Recommend items: to users by id, to those of a file, to all, or to new ones by what they have.
 
@@ -63,6 +67,8 @@ def recommend(
     chosen = [user, users, every or None, likes, new_users]
     if sum(one is not None for one in chosen) != 1:
         raise ValueError("say whom to recommend to: one of --user, --users, --all, --likes and --new-users.")
+    if new_users is None and (threshold is not None or weight is not None):
+        raise ValueError("--threshold and --weight read the events of new users: say --new-users FILE.")
     if output is None and kind is not None:
         raise ValueError(f"--format {kind} belongs to a file: say --output FILE, or --output - for the screen.")
     if output is not None:
@@ -81,7 +87,8 @@ def recommend(
         "allow": None if allow is None else typed(allow, known_items, "item"),
         "block": None if block is None else typed(block, known_items, "item"),
     }
-    asked = _asked(view, known_users, known_items, chosen, filters, run.quiet)
+    reading = Reading(threshold=threshold, weight=weight)
+    asked = _asked(view, known_users, known_items, chosen, filters, reading, run.quiet)
     if output is None:
         _print(asked, known_items, run)
         return
@@ -101,7 +108,9 @@ def recommend(
             note(f"{count:,} users, {length} items each, written to {output}.", run.quiet)
 
 
-def _asked(view: Any, users: Any, items: Any, chosen: list[Any], filters: dict[str, Any], quiet: bool) -> Asked:
+def _asked(
+    view: Any, users: Any, items: Any, chosen: list[Any], filters: dict[str, Any], reading: Reading, quiet: bool
+) -> Asked:
     """Known users by position, or rows of events of new ones."""
     import numpy as np
 
@@ -120,7 +129,7 @@ def _asked(view: Any, users: Any, items: Any, chosen: list[Any], filters: dict[s
         names = np.array(["new"], dtype=object)
         matrix = sp.csr_array((np.ones(len(places), np.float32), places, [0, len(places)]), shape=(1, len(items)))
     else:
-        names, matrix = _new(new_users, items, quiet)
+        names, matrix = _new(reading.read(new_users, quiet), items)
     return Asked(names, lambda rows: view.recommend(interactions=matrix[rows], **filters))
 
 
@@ -136,6 +145,11 @@ def _listed(path: Path, users: Any) -> list[str]:
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not a text file in UTF-8: write a user on every line.") from None
     listed = [line for line in lines if line]
+    first = re.split(r"[,;\t|]", listed[0]) if listed else []
+    if len(first) > 1 and find_role(first, "user") and not (users.are_strings and listed[0] in users):
+        raise ValueError(
+            f"{path} is a table with the columns {', '.join(first)}: write a user, and no more, on a line."
+        )
     if listed and find_role(listed[:1], "user") and not (users.are_strings and listed[0] in users):
         listed = listed[1:]
     if not listed:
@@ -143,12 +157,10 @@ def _listed(path: Path, users: Any) -> list[str]:
     return listed
 
 
-def _new(path: Path, items: Any, quiet: bool) -> tuple[Any, Any]:
+def _new(events: Any, items: Any) -> tuple[Any, Any]:
     """Return the ids of new users and their events as rows over known items."""
-    from everypair.data import read_events
     from everypair.data.matching import Known, match_events
 
-    events = read_events(path, verbose=not quiet)
     matched = match_events(events, Known(events.user_ids, items))
     if len(matched.unknown_items):
         items.index(matched.unknown_items, "item")  # which names them and those they are like

@@ -32,9 +32,9 @@ def report(
     """
     from everypair.data.matching import Known, held_out_matrix
     from everypair.plots import report as write_report
-    from everypair.store.write import check_place
+    from everypair.plots.report import check_report
 
-    check_place(output)
+    check_report(output)
     model = choice.build()
     data = reading.read(events, run.quiet)
     held_out = None

@@ -9,12 +9,20 @@ import re
 
 READING = ("user", "item", "weight", "time", "threshold", "dislike_weight", "duplicates", "missing")
 TEXT = ("min_user_events", "min_item_events", "ids", "delimiter", "header", "quote", "encoding", "absent", "extra")
-OPTIONS = frozenset(READING + TEXT)
+TUNING = ("budget", "trials", "metric", "held_out", "space", "search", "storage")
+OPTIONS = frozenset(READING + TEXT + TUNING)
+RENAMED = {"n_threads": "--threads", "test_share": "--share"}
 FOR_PYTHON = " Leave them out (test with `in`), or fold them in as new rows."
 _ARGUMENT = re.compile(r"(?<![\w.\[])([a-z_]+)=(\"[^\"]*\"|'[^']*'|\[…\]|[\w.+-]*\w)?")
-_NAME = re.compile(r"\b(min_user_events|min_item_events|dislike_weight)\b")
+_NAME = re.compile(r"\b(min_user_events|min_item_events|dislike_weight|n_threads|test_share)\b")
+_SPELLED = {  # values that the command line writes in another way
+    "header=True": "--header yes",
+    "header=False": "--header no",
+    "header=['user', 'item']": "--header user,item",
+}
 _DASHES = re.compile(r"--[a-z_]+")
-_UNTRANSLATED = ("recommend", "similar", "explain")  # where --user and --item are ids
+_OF_MODELS = ("recommend", "similar", "explain")  # where --user and --item are ids
+_THERE = frozenset(("weight", "threshold"))
 
 
 def as_options(sentence: str, arguments: list[str]) -> str:
@@ -26,18 +34,21 @@ def as_options(sentence: str, arguments: list[str]) -> str:
     ('the rank=3 of OneClassMF', 'name it with --user.')
     >>> as_options("Lower min_user_events, or say delimiter=';'.", ["inspect"])
     "Lower --min-user-events, or say --delimiter ';'."
+    >>> as_options("n_threads must be a positive integer.", ["recommend"])
+    '--threads must be a positive integer.'
     """
-    sentence = sentence.replace(FOR_PYTHON, "")
-    if arguments[:1] and arguments[0] in _UNTRANSLATED:
-        return sentence
+    for python, typed in {FOR_PYTHON: "", **_SPELLED}.items():
+        sentence = sentence.replace(python, typed)
+    known = _THERE if arguments[:1] and arguments[0] in _OF_MODELS else OPTIONS
 
     def option(found: re.Match[str]) -> str:
         name, value = found[1], found[2]
-        if name not in OPTIONS:
+        if name not in known:
             return found[0]
         plain = "" if value is None else value.strip("\"'")
         shown = {"": "", "None": " none"}.get(plain, f" {plain}" if plain.isalnum() else f" {value}")
         return f"--{name}{shown}"
 
-    named = _NAME.sub(lambda found: f"--{found[0]}", _ARGUMENT.sub(option, sentence).replace("----", "--"))
-    return _DASHES.sub(lambda found: found[0].replace("_", "-"), named.replace("----", "--"))
+    named = _ARGUMENT.sub(option, sentence).replace("----", "--")
+    named = _NAME.sub(lambda found: RENAMED.get(found[0], f"--{found[0]}"), named).replace("----", "--")
+    return _DASHES.sub(lambda found: found[0].replace("_", "-"), named)

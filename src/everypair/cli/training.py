@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any, NamedTuple
 
-from everypair.cli.progress import Progress
 from everypair.cli.say import table
+from everypair.progress import Progress
 
 SHOWN = ("ndcg", "recall", "precision", "hit_rate", "map", "coverage")
 
@@ -30,8 +30,10 @@ def fitted(model: Any, events: Any, features: dict[str, Any], quiet: bool, callb
         if callbacks:
             raise ValueError(f"{type(model).__name__} has no checkpoints: leave out --checkpoint.")
         return model.fit(events, **features)
+    from everypair.training.train import shown_sweeps
+
     with Progress(model.max_iter, "sweeps", quiet, at_most=True) as progress:
-        return model.fit(events, **features, callbacks=[progress.sweep, *callbacks])
+        return model.fit(events, **features, callbacks=[shown_sweeps(progress), *callbacks])
 
 
 def split(events: Any, how: str, share: float, count: int, seed: int) -> HeldOut:
@@ -50,7 +52,9 @@ def split(events: Any, how: str, share: float, count: int, seed: int) -> HeldOut
     else:
         train, test = data.split_entries(events, test_share=share, random_state=seed)
     if not test.matrix.nnz:
-        raise ValueError("nothing was held out: there are too few events for this split; hold out more of them.")
+        raise ValueError(
+            "nothing was held out: there are too few events for this split; choose another --share or --count."
+        )
     return HeldOut(train, test)
 
 

@@ -53,9 +53,13 @@ def tune(
     from everypair import tune as search_parameters
     from everypair.store.write import check_place, replacing
 
-    for path in (output, trials_csv, report):
+    for path in (output, trials_csv):
         if path is not None:
             check_place(path)
+    if report is not None:
+        from everypair.plots.report import check_report
+
+        check_report(report)
     model = choice.build()
     data = reading.read(events, run.quiet)
     result = search_parameters(
@@ -80,8 +84,6 @@ def tune(
     else:
         print(result)
         print(f"{choice.model} written to {output}.")
-    if result.interrupted:
-        raise typer.Exit(130)
 
 
 def _dimension(text: str) -> tuple[str, Any]:

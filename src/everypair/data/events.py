@@ -35,6 +35,10 @@ class Events:
     the events that were joined with another one of the same pair. ``columns`` says which column was read as what.
     ``dropped`` counts what was left out and why: events with something ``"missing"`` or ``"below threshold"``, pairs
     of ``"weight 0"`` and those of ``"rare"`` users or items.
+
+    >>> events = read_events([("ann", "rain"), ("bob", "rain"), ("bob", "rain"), ("bob", "blue")])
+    >>> events.matrix.toarray().tolist(), events.item_ids, events.duplicates
+    ([[0.0, 1.0], [1.0, 2.0]], Ids(2: 'blue', 'rain'), 1)
     """
 
     matrix: Any

@@ -1,7 +1,8 @@
 """Events matched by id: weights in the rows and columns of ids that are known already, never by position.
 
 A table of events is what `read_events` reads: its result, a path, a data frame or a mapping with columns for user and
-item. A data frame of numbers with a column per item is events too, named by its columns and its index.
+item, or a list of tuples. A data frame of numbers with a column per item is events too, named by its columns and its
+index.
 """
 
 from __future__ import annotations
@@ -55,12 +56,28 @@ def as_events(source: Any, name: str, *, verbose: bool = False) -> Events | None
         return source
     if sp.issparse(source):
         return None
-    if isinstance(source, str | os.PathLike | Mapping):
+    if isinstance(source, str | os.PathLike | Mapping) or _are_tuples(source, name):
         return _read(source, verbose)
     frame = as_frame(source, name)
     if frame is None or not all(isinstance(column, str) for column in frame.columns):
         return None
     return _read(source, verbose) if looks_like_events(frame.columns) else _wide(frame, name)
+
+
+def _are_tuples(source: Any, name: str) -> bool:
+    """Whether these are events as a list of tuples, one of which holds text; tuples of numbers could be a matrix too.
+
+    >>> _are_tuples([("ann", 7)], "interactions"), _are_tuples([[1, 0], [0, 1]], "interactions")
+    (True, False)
+    """
+    if not (isinstance(source, list) and source and isinstance(source[0], tuple)):
+        return False
+    if any(isinstance(one, str) for one in source[0]):
+        return True
+    raise TypeError(
+        f"{name} is a list of tuples of numbers: of events make everypair.data.read_events(…), of a matrix "
+        "numpy.array(…)."
+    )
 
 
 def match_events(events: Events, known: Known) -> Matched:

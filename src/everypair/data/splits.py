@@ -28,6 +28,10 @@ class RowSplit(NamedTuple):
 
     ``train`` has the rows ``train_rows`` of the original matrix; ``fold_in`` (the events shown) and ``test``
     (the events hidden) have the rows ``test_rows``. All keep every column.
+
+    >>> parts = split_rows(np.ones((10, 4)), test_share=0.2, random_state=0)
+    >>> parts.train.shape, parts.fold_in.shape, parts.test.shape, len(parts.test_rows)
+    ((8, 4), (2, 4), (2, 4), 2)
     """
 
     train: Any

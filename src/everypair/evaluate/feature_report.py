@@ -29,6 +29,11 @@ class FeatureReport:
     ``gain(name)`` is what a part adds to the metric: the score with everything less the score without it, and
     ``gain_error(name)`` the standard error of that, user by user. ``missing`` names the variants that time or Ctrl-C
     left no room for.
+
+    >>> from everypair.metrics import Metrics
+    >>> rows = {"all": Metrics({"ndcg@10": 0.5}, {}), "without words": Metrics({"ndcg@10": 0.4}, {})}
+    >>> round(FeatureReport("ndcg@10", rows).gain("words"), 3)
+    0.1
     """
 
     metric: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -88,10 +89,33 @@ def ranking_metrics(
     >>> ranking_metrics(Popularity(), train, test, ks=[1])["precision@1"]
     0.5
     """
+    if not hasattr(model, "score_users"):
+        raise TypeError(
+            f"{type(model).__name__} does not rank items for users: give a fitted recommender, then train and test."
+        )
     model, train, test, fold_in = without_ids(model, train, test, fold_in)
     lengths = check_lengths(ks)
     check_average(average)
-    return summarise(rank_users(model, train, test, lengths, fold_in, memory_mb, n_threads), lengths, average)
+    ranking = rank_users(model, train, test, lengths, fold_in, memory_mb, n_threads)
+    if fold_in is None:
+        _warn_of_known(model, test)
+    return summarise(ranking, lengths, average)
+
+
+def _warn_of_known(model: Any, test: Matrix) -> None:
+    """Warn where a model was fitted on what it is tested on: most often train and test are swapped."""
+    known = getattr(model, "interactions_", None)
+    if known is None or known.shape != np.shape(test):
+        return
+    positives = positive_pattern(test, "test")
+    learnt = stored_pattern(known, "interactions_").multiply(positives).nnz
+    if learnt:
+        warnings.warn(
+            f"the model was fitted on {learnt} of the {positives.nnz} positives of test, which are not held out then: "
+            "are train and test swapped, or was it fitted on all events?",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def rank_users(

@@ -7,6 +7,7 @@ data frame are known by name: later ones may come in any order, and missing or n
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -112,6 +113,8 @@ class FeatureMap:
 
 def checked_matrix(features: Any, name: str) -> Any:
     """Return a finite numeric matrix, sparse (csr) or dense, or refuse it with a sentence."""
+    if isinstance(features, str | os.PathLike):
+        raise TypeError(f"{name} is a path: everypair.features.table_features(path, ids) reads the table of that file.")
     matrix = features if sp.issparse(features) else dense_array(features, name)
     if matrix.ndim != 2 or matrix.shape[1] == 0:
         raise ValueError(f"{name} must be a matrix with one row per entity, got shape {matrix.shape}.")

@@ -42,7 +42,13 @@ Feature = NumberFeature | DateFeature | CategoryFeature | TextFeature | HashedTe
 
 @dataclass(frozen=True)
 class TableFeatures:
-    """What was learnt from a table: how each column becomes features. Make one with :func:`table_features`."""
+    """What was learnt from a table: how each column becomes features. Make one with :func:`table_features`.
+
+    >>> films = {"film": ["a", "b"], "genre": ["love", "war"]}
+    >>> encoder = table_features(films, Ids(["a", "b"]), kinds={"genre": "category"}).encoder
+    >>> encoder.transform({"film": ["c"], "genre": ["war"]}).toarray().tolist()
+    [[0.0, 1.0]]
+    """
 
     features: tuple[Feature, ...]
 
@@ -110,6 +116,11 @@ class FeatureTable:
     """``matrix`` (csr, float32) has a row per id and a column per name; ``encoder`` does the same to later rows.
 
     A model takes it as features: it matches rows by id, and later tables need no encoding.
+
+    >>> films = {"film": ["b", "a"], "genre": ["war", "love"]}
+    >>> table = table_features(films, Ids(["a", "b"]), kinds={"genre": "category"})
+    >>> table.names, table.matrix.toarray().tolist()
+    (('genre=love', 'genre=war'), [[1.0, 0.0], [0.0, 1.0]])
     """
 
     matrix: Any

@@ -42,6 +42,14 @@ def plot_sensitivity(tuning: Tuning, parameter: str | None = None, ax: Any = Non
     """Draw what :func:`everypair.tune` has tried over one parameter, or over each; returns the axes.
 
     With ``parameter`` it draws on ``ax`` (or on new axes) and returns that; without, on a row of new axes.
+
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from everypair import OneClassMF, tune
+    >>> likes = np.kron(np.eye(3), np.ones((20, 10))) * (np.random.default_rng(0).random((60, 30)) < 0.5)
+    >>> result = tune(OneClassMF(rank=4), likes, trials=2)
+    >>> plot_sensitivity(result, "reg", ax=Figure().subplots()).get_ylabel()
+    'ndcg@10'
     """
     if not isinstance(tuning, Tuning):
         raise TypeError(f"plot_sensitivity takes what everypair.tune returned, got {type(tuning).__name__}.")

@@ -22,7 +22,7 @@ from everypair.models.recommend.recommender import known_ids
 from everypair.plots import charts, page
 from everypair.plots.canvas import import_matplotlib, new_figure, to_svg
 from everypair.plots.measure import LENGTH, Measured, measure_model
-from everypair.store.write import replacing
+from everypair.store.write import check_place, replacing
 from everypair.tuning.result import Tuning
 
 Array = NDArray[Any]
@@ -83,7 +83,7 @@ def report(
     ...     file.read_text(encoding="utf-8").startswith("<!doctype html>")
     True
     """
-    import_matplotlib()
+    check_report(path)
     check.integer("samples", samples, 0)
     if tuning is not None and not isinstance(tuning, Tuning):
         raise TypeError(f"tuning must be what everypair.tune returned, got {type(tuning).__name__}.")
@@ -122,6 +122,19 @@ def report(
     with replacing(target) as file:
         file.write(page.page(title, f"<code>{page.text(_described(model))}</code>", "".join(body)).encode("utf-8"))
     return target
+
+
+def check_report(path: Any) -> None:
+    """Refuse what ends in no report, before any work: a path that cannot be written or is none of HTML, no matplotlib.
+
+    >>> check_report("report.pdf")
+    Traceback (most recent call last):
+    ValueError: report.pdf must end in .html: a report is one HTML file, which a browser opens and prints.
+    """
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"{path} must end in .html: a report is one HTML file, which a browser opens and prints.")
+    check_place(path)
+    import_matplotlib()
 
 
 def _headline(measured: Measured, floor: Measured) -> str:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -76,6 +77,8 @@ def replacing(path: Any) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            shutil.copymode(target, temporary)  # what only some may read stays so
         os.replace(temporary, target)
         _keep_name(target.parent)
     except BaseException as failure:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from everypair.solvers.loop import Callback, Outcome, Solver, Standing, Status, StopRules, run
+from everypair.progress import Progress
+from everypair.solvers.loop import Callback, Outcome, Solver, Standing, Status, StopRules, Sweep, run
 from everypair.solvers.state import State
 from everypair.training.interruption import warn_interrupted
-from everypair.training.progress import Progress
 
 S = TypeVar("S", bound=State)
 COMPILING = "compiling kernels, first run only …"
@@ -52,19 +52,30 @@ def train(
     goes on with a training of the same identity only.
     """
     keeper, callbacks = _keeper(callbacks)
-    with Progress(rules.max_iter, verbose, monitor) as progress:
+    with Progress(rules.max_iter, "sweeps", not verbose, at_most=True, last_line=True) as progress:
         if warm_up is not None:
             _announced(warm_up, progress)
         resumed = None if keeper is None else keeper.resume(identity, solver, rules)
         outcome = run(
-            solver, start, rules, validate=validate, monitor=monitor, callbacks=(progress.advance, *callbacks),
-            resumed=resumed, keep=None if keeper is None else partial(keeper.keep, identity, solver),
+            solver, start, rules, validate=validate, monitor=monitor,
+            callbacks=(shown_sweeps(progress, monitor), *callbacks), resumed=resumed,
+            keep=None if keeper is None else partial(keeper.keep, identity, solver),
         )  # fmt: skip
     if outcome.status is Status.INTERRUPTED:
         if not outcome.history:
             raise KeyboardInterrupt
         warn_interrupted(f"the model is what {len(outcome.history)} of {rules.max_iter} sweeps have learnt.")
     return outcome
+
+
+def shown_sweeps(progress: Progress, monitor: str = "") -> Callback:
+    """A callback that shows every finished sweep with its objective and the monitored metric."""
+
+    def advance(sweep: Sweep) -> None:
+        metric = f"  {monitor} {sweep.metrics[monitor]:.4f}" if monitor in sweep.metrics else ""
+        progress.reach(sweep.iteration, f"objective {sweep.objective:.6g}{metric}")
+
+    return advance
 
 
 def _keeper(callbacks: tuple[Any, ...]) -> tuple[Keeper | None, tuple[Callback, ...]]:

@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from types import TracebackType
-from typing import Any
 
+from everypair.progress import Progress
 from everypair.training.clock import Clock
 from everypair.tuning.trial import Trial
 
 
 class TuningProgress:
-    """A bar over trials, or over seconds, on standard error if ``verbose``."""
+    """A count of trials, or of the seconds of a budget, on standard error if ``verbose``."""
 
     def __init__(self, trials: int | None, clock: Clock, metric: str, verbose: bool) -> None:
-        self.trials, self.clock, self.metric, self.verbose = trials, clock, metric, verbose
-        self._bar: Any = None
+        self.clock, self.metric, self.by_trials = clock, metric, trials is not None
+        total = math.ceil(clock.seconds) if trials is None else trials
+        unit = "trials" if self.by_trials else "seconds"
+        at_most = self.by_trials and not math.isinf(clock.seconds)
+        self.progress = Progress(total, unit, not verbose, at_most=at_most, last_line=True)
 
     def __enter__(self) -> TuningProgress:
-        if self.verbose:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-            self._bar = Progress(
-                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                TextColumn("{task.fields[note]}"), console=Console(stderr=True),
-            )  # fmt: skip
-            total = self.trials if self.trials is not None else self.clock.seconds
-            self._task = self._bar.add_task("trials" if self.trials is not None else "seconds", total=total, note="")
-            self._bar.start()
+        self.progress.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        self.progress.__exit__(kind, error, trace)
 
-    def show(self, trials: list[Trial], leader: Trial) -> None:
-        """Show a finished trial."""
-        if self._bar is not None:
-            done = len(trials) - 1 if self.trials is not None else int(self.clock.seconds - self.clock.left())
-            note = f"best {self.metric} {leader.means.all:.4f} ± {leader.error:.4f} (trial {leader.number})"
-            self._bar.update(self._task, completed=done, note=note)
+    def show(self, trials: list[Trial], leader: Trial, stage: str = "") -> None:
+        """Show what is finished, and what comes after the search by its ``stage``."""
+        done = len(trials) - 1 if self.by_trials else round(self.clock.seconds - self.clock.left())
+        best = f"best {self.metric} {leader.means.all:.4f} ± {leader.error:.4f} (trial {leader.number})"
+        self.progress.reach(done, f"{best}; {stage}" if stage else best)

@@ -6,18 +6,24 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+SHOWN_TRIALS = 20
+
 
 @dataclass(frozen=True)
 class Tuning:
-    """The outcome of :func:`everypair.tune`; ``print`` shows the table and the verdict.
+    """The outcome of :func:`everypair.tune`; ``print`` shows the best trials and the verdict.
 
     ``model`` is fitted on everything, with ``parameters`` where they beat the defaults and as it was given where they
     do not. ``gain`` is what choosing gains on users it was not chosen on, with its ``standard_error``; ``found`` are
     the best parameters of the table, beaten or not. ``table`` has a dict per trial: ``"trial"``, ``"state"``, the
     parameters, the metric, its ``"standard_error"`` over users, ``"gain"`` over the defaults and
     ``"gain_standard_error"`` (both at the trial's best sweep, the luck of the choice included), ``"sweeps"``,
-    ``"best_sweep"`` and ``"seconds"``. ``history`` holds the metric after each sweep of the defaults and of the model
-    that was found. ``space`` says what was searched.
+    ``"best_sweep"``, ``"seconds"`` and, where it failed, its ``"problem"``. ``history`` holds the metric after each
+    sweep of the defaults and of the model that was found. ``space`` says what was searched.
+
+    >>> row = {"trial": 0, "state": "complete", "ndcg@10": 0.3, "problem": ""}
+    >>> Tuning(None, {}, {}, "ndcg@10", 0.3, math.nan, math.nan, [row], {}).verdict
+    'Nothing was tried but the defaults, ndcg@10 0.3000: give more budget.'
     """
 
     model: Any
@@ -46,9 +52,10 @@ class Tuning:
                 "trial's, without the held-out entries."
             )
         if math.isnan(self.gain) and len(self.table) > 1:
+            problem = next((f": {row['problem'].rstrip('.')}" for row in self.table if row["problem"]), "")
             return (
                 f"Nothing beats the defaults ({self.default:.4f}): none of {len(self.table) - 1} candidates came to "
-                "its end. The model has the defaults."
+                f"its end{problem}. The model has the defaults."
             )
         if math.isnan(self.gain):
             return f"Nothing was tried but the defaults, {self.metric} {self.default:.4f}: give more budget."
@@ -64,8 +71,9 @@ class Tuning:
         names = list(self.space)
         head = ["trial", *names, self.metric, "±", "gain", "±", "sweeps", "seconds", ""]
         ranked = sorted(self.table, key=lambda row: (math.isnan(row[self.metric]), -row[self.metric], row["trial"]))
+        shown = [row for place, row in enumerate(ranked) if place < SHOWN_TRIALS or row["trial"] == 0]
         lines = [head]
-        for row in ranked:
+        for row in shown:
             numbers = [row[self.metric], row["standard_error"], row["gain"], row["gain_standard_error"]]
             lines.append([
                 str(row["trial"]), *(_short(row[name]) for name in names),
@@ -75,7 +83,8 @@ class Tuning:
             ])  # fmt: skip
         widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
         table = "\n".join("  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths)).rstrip() for line in lines)
-        return f"{table}\n\n{self.verdict}"
+        rest = len(ranked) - len(shown)
+        return f"{table}\n{f'… {rest:,} more in the table.' if rest else ''}\n{self.verdict}"
 
 
 def _short(value: Any) -> str:
@@ -87,4 +96,12 @@ def _short(value: Any) -> str:
 
 
 def _said(parameters: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={_short(value)}" for name, value in parameters.items()) or "the defaults"
+    """Parameters as one would write them; the many digits of numbers are cut.
+
+    >>> _said({"reg": 0.0123456, "weighting": ("degree", 0.25), "loss": "squared"})
+    "reg=0.0123, weighting=('degree', 0.25), loss='squared'"
+    """
+    said = (
+        f"{name}={_short(value) if isinstance(value, float) else repr(value)}" for name, value in parameters.items()
+    )
+    return ", ".join(said) or "the defaults"

@@ -35,7 +35,7 @@ from everypair.tuning.result import Tuning
 from everypair.tuning.space import Space, checked_space, derive_space, resolved
 from everypair.tuning.trial import Trial, can_start_warm, run_trial
 from everypair.tuning.users import HeldOut, Means, checked_metric, mean, standard_error
-from everypair.tuning.with_optuna import OptunaSearch, import_optuna
+from everypair.tuning.with_optuna import OptunaSearch, import_optuna, open_study
 
 Array = NDArray[Any]
 TRIALS = 25  # without any budget
@@ -114,6 +114,11 @@ def tune(
     measured = HeldOut(train, test, metric, seed, resolve_threads(getattr(model, "n_threads", None)))
     wanted = None if space is None else checked_space(space, model)
     limit = TRIALS if trials is None and budget is None else trials
+    study = None
+    if method == "optuna":
+        about = {"model": repr(model), "shape": list(matrix.shape), "entries": int(matrix.nnz), "metric": metric,
+                 "held_out": held_out, "seed": seed}  # fmt: skip
+        study = open_study(seed, None if storage is None else str(storage), about)
     tuner = Tuner(model, train, measured, clock, fit_arguments)
     with TuningProgress(limit, clock, metric, verbose) as progress:
         reference = tuner.defaults()
@@ -123,18 +128,17 @@ def tune(
             usual = {name: resolved(model, reference.model, name) for name in wanted}
         if not wanted:
             raise ValueError(
-                f"{type(model).__name__} has no parameter at its default that tune knows: name them as space=…."
+                f"{type(model).__name__} has no parameter at its default that tune knows: name some with space=."
             )
         reference.parameters = usual
         searcher: Any = PlainSearch(wanted, usual, seed)
-        if method == "optuna":
-            about = {"model": repr(model), "shape": list(matrix.shape), "entries": int(matrix.nnz), "metric": metric,
-                     "held_out": held_out, "seed": seed}  # fmt: skip
-            searcher = OptunaSearch(wanted, seed, None if storage is None else str(storage), about)
+        if study is not None:
+            searcher = OptunaSearch(study, wanted, seed)
         interrupted, verdict, fitted = False, None, None
         try:
             tuner.explore(searcher, limit, progress)
-            verdict = tuner.judge()
+            verdict = tuner.judge(progress)
+            progress.show(tuner.trials, tuner.leader, "fitting on everything")
             chosen = _chosen_model(model, verdict)
             with inner_fits():
                 fitted = chosen.fit(matrix if named is None else named, **as_given)
@@ -185,20 +189,16 @@ class Tuner:
                 self.leader = trial
             progress.show(self.trials, self.leader)
 
-    def judge(self) -> Verdict:
+    def judge(self, progress: Any) -> Verdict:
         """Fit the finalists from a cold start and judge the choice among them on users it was not made on."""
-        done = [trial for trial in self.trials[1:] if trial.state == "complete"]
-        names: list[int] = []
-        for which in Means._fields:
-            ranked = sorted(done, key=lambda trial: (-getattr(trial.means, which), trial.number))
-            names += [trial.number for trial in ranked[:FINALISTS] if trial.number not in names]
         self.finalists = [self.reference]
-        for number in names:
-            trial = self.trials[number]
-            if trial.model is None or can_start_warm(self.model) or not trial.bests:
-                if self.clock.left() <= 2 * self.reference.seconds and len(self.finalists) > 1:
+        chosen = self._finalists()
+        for place, trial in enumerate(chosen, 1):
+            if self._needs_cold_fit(trial):
+                if self.clock.left() <= cold_seconds(trial) + cold_seconds(self.leader) and len(self.finalists) > 1:
                     break
-                trial = self._run(number, trial.parameters, cold=True)
+                progress.show(self.trials, self.leader, f"checking finalist {place} of {len(chosen)}")
+                trial = self._run(trial.number, trial.parameters, cold=True)
             if trial.state == "complete":
                 self.finalists.append(trial)
         if len(self.finalists) == 1:
@@ -207,10 +207,22 @@ class Tuner:
         gains = crossed_gains(self.finalists, np.asarray(self.reference.final), self.held_out.in_first)
         return Verdict(best, mean(gains), standard_error(gains))
 
+    def _finalists(self) -> list[Trial]:
+        """The best trials so far, by the mean of all users and by that of either half."""
+        done = [trial for trial in self.trials[1:] if trial.state == "complete"]
+        found: dict[int, Trial] = {}
+        for which in Means._fields:
+            ranked = sorted(done, key=lambda trial: (-getattr(trial.means, which), trial.number))
+            found |= {trial.number: trial for trial in ranked[:FINALISTS]}
+        return list(found.values())
+
+    def _needs_cold_fit(self, trial: Trial) -> bool:
+        return trial.model is None or can_start_warm(self.model) or not trial.bests
+
     def _reserve(self) -> float:
-        """Seconds for the finalists and the last fit, all from a cold start, which takes about twice as long."""
-        each = self.reference.seconds if self.leader is self.reference else 2 * self.leader.seconds
-        return (3 * FINALISTS + 1) * each
+        """Seconds for fitting those who would be finalists now, and the leader on everything, from a cold start."""
+        fits = [*filter(self._needs_cold_fit, self._finalists()), self.leader]
+        return sum(map(cold_seconds, fits))
 
     def _run(self, number: int, parameters: dict[str, Any], *, cold: bool) -> Trial:
         start = None if cold or not can_start_warm(self.model) else self._nearest(parameters)
@@ -240,6 +252,11 @@ class Tuner:
         for one in self.starts[STARTS:]:
             one.model = None
         del self.starts[STARTS:]
+
+
+def cold_seconds(trial: Trial) -> float:
+    """About how long a trial takes from a cold start: the reference has had one, others take about twice as long."""
+    return trial.seconds if trial.number == 0 else 2 * trial.seconds
 
 
 def crossed_gains(finalists: list[Trial], reference: Array, in_first: NDArray[np.bool_]) -> Array:
@@ -287,7 +304,7 @@ def _row(trial: Trial, metric: str) -> dict[str, Any]:
     return {
         "trial": trial.number, "state": trial.state, **trial.parameters, metric: trial.means.all,
         "standard_error": trial.error, "gain": trial.gain, "gain_standard_error": trial.gain_error,
-        "sweeps": trial.sweeps, "best_sweep": trial.best_sweep, "seconds": trial.seconds,
+        "sweeps": trial.sweeps, "best_sweep": trial.best_sweep, "seconds": trial.seconds, "problem": trial.problem,
     }  # fmt: skip
 
 
@@ -295,7 +312,7 @@ def _prepared(model: Any, fit_arguments: dict[str, Any], seed: int) -> Any:
     """A clone that has a seed and no stop rule that needs validation data."""
     if isinstance(model, type) or not all(hasattr(model, name) for name in ("fit", "score_users", "get_params")):
         raise TypeError(
-            f"tune takes an unfitted recommender such as OneClassMF(), got {model!r}; classifiers have "
+            f"tune takes an unfitted recommender such as OneClassMF(), got {_kind(model)}; classifiers have "
             "scikit-learn's searches."
         )
     for name in ("validation", "callbacks", "start", "targets"):
@@ -310,6 +327,10 @@ def _prepared(model: Any, fit_arguments: dict[str, Any], seed: int) -> Any:
     if own.get("verbose"):
         model.set_params(verbose=False)
     return model
+
+
+def _kind(model: Any) -> str:
+    return f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
 
 
 def _checked_budget(budget: Any, trials: Any) -> Clock:

@@ -14,28 +14,43 @@ STUDY = "everypair"
 COLUMNS = ("error", "sweeps", "best_sweep", "seconds", "problem", "gain", "gain_error")
 
 
-class OptunaSearch:
-    """Proposes parameters; ``tell`` takes a finished trial and writes it down.
+def open_study(seed: int, storage: str | None, about: dict[str, Any]) -> Any:
+    """A study of optuna's, in the SQLite file ``storage`` if there is one.
 
-    ``told`` are the trials of the file. ``about`` says what they are trials of: a file about something else is refused.
+    ``about`` says what its trials are trials of: a file about something else is refused.
     """
-
-    def __init__(self, space: Space, seed: int, storage: str | None, about: dict[str, Any]) -> None:
-        optuna = import_optuna()
-        self.space = space
-        url = storage if storage is None or "://" in storage else f"sqlite:///{storage}"
-        self.study = optuna.create_study(
+    optuna = import_optuna()
+    url = storage if storage is None or "://" in storage else f"sqlite:///{storage}"
+    try:
+        study = optuna.create_study(
             study_name=STUDY, storage=url, load_if_exists=True, direction="maximize",
             sampler=optuna.samplers.TPESampler(seed=seed),
         )  # fmt: skip
+    except Exception as failure:  # of whatever database stands behind the address
+        if url is None:
+            raise
+        reason = str(getattr(failure, "orig", None) or failure).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"storage {storage!r} cannot be opened as a file of optuna's ({reason}): name a new file in a folder that "
+            "exists."
+        ) from failure
+    earlier = study.user_attrs.get("about")
+    if earlier is None:
+        study.set_user_attr("about", about)
+    elif earlier != about:
+        other = ", ".join(f"{name} {earlier.get(name)!r} (now {about[name]!r})" for name in about
+                          if earlier.get(name) != about[name])  # fmt: skip
+        raise ValueError(f"storage {storage!r} holds the tuning of something else, by {other}: give another file.")
+    return study
+
+
+class OptunaSearch:
+    """Proposes parameters; ``tell`` takes a finished trial and writes it down. ``told`` are the trials of the study."""
+
+    def __init__(self, study: Any, space: Space, seed: int) -> None:
+        optuna = import_optuna()
+        self.study, self.space = study, space
         self._states = optuna.trial.TrialState
-        earlier = self.study.user_attrs.get("about")
-        if earlier is None:
-            self.study.set_user_attr("about", about)
-        elif earlier != about:
-            other = ", ".join(f"{name} {earlier.get(name)!r} (now {about[name]!r})" for name in about
-                              if earlier.get(name) != about[name])  # fmt: skip
-            raise ValueError(f"storage {storage!r} holds the tuning of something else, by {other}: give another file.")
         finished = [trial for trial in self.study.trials if trial.state.is_finished() and "means" in trial.user_attrs]
         self.told = [self._read(trial, 1 + number) for number, trial in enumerate(finished)]
         if self.told:  # a resumed search must not propose what its seed has proposed before

@@ -120,7 +120,7 @@ def test_verbose_shows_progress_on_standard_error(capsys):
     model(verbose=True, max_iter=3, tol=0.0).fit(tastes())
     out, err = capsys.readouterr()
     assert out == ""
-    assert "3/3" in err
+    assert "3 of 3 sweeps" in err
     assert "objective" in err
     model().fit(tastes())
     assert capsys.readouterr() == ("", "")

@@ -294,7 +294,7 @@ def test_progress_callbacks_and_time(capsys):
     assert model.status_ is Status.CALLBACK
     out, err = capsys.readouterr()
     assert out == ""
-    assert "3/5" in err
+    assert "3 of 5 sweeps" in err
     assert double(time_limit=1e-9).fit(MATRIX, LEFT, RIGHT).status_ is Status.TIME_LIMIT
 
 

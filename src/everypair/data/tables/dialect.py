@@ -200,9 +200,9 @@ def _header(
         below = [any(column) for column in zip(*numeric[1:])] if len(numeric) > 1 else []
         if known & set(first) or (not any(numeric[0]) and _usual_names(rows[0], set())):
             header = True
-        elif any(numeric[0]):
+        elif any(numeric[0]) and first != list(map(str, range(len(first)))):  # as pandas names columns without names
             header = False
-        elif any(below):
+        elif any(below) and not any(numeric[0]):
             header = True
         else:
             raise ValueError(

@@ -43,6 +43,8 @@ class FrameTable:
             raise ValueError(f"{place}The frame has columns of the same name: give them different names.") from None
         if isinstance(frame, nw.DataFrame):
             return cls(dict(zip(frame.columns, frame.iter_columns())), place)
+        if hasattr(source, "read"):
+            raise TypeError(f"{type(source).__name__} is an open file: give the path of the file, or a data frame.")
         if isinstance(source, str | bytes) or hasattr(source, "collect") or not isinstance(source, Iterable):
             raise TypeError(
                 "a table of events is a file, a data frame, a mapping from column names to arrays or rows of tuples, "
@@ -61,6 +63,8 @@ class FrameTable:
     @classmethod
     def _of_rows(cls, rows: Iterable[Any]) -> FrameTable:
         listed = list(rows)
+        if not listed:
+            raise ValueError("there are no events: the list of them is empty.")
         strange = next((row for row in listed if not isinstance(row, tuple | list)), None)
         if strange is not None:
             raise TypeError(f"events must be rows (user, item), got a {type(strange).__name__}: {strange!r:.60}.")

@@ -12,9 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from everypair.store.layout import MAGIC
+
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 PARQUET, ARROW_FILE, ARROW_STREAM, ZIP = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"PK\x03\x04"
 STRANGERS = {
+    MAGIC: "is a model file of EveryPair, not a table: name the file of events",
     b"BZh": "is packed with bzip2: unpack it first",
     b"\xfd7zXZ": "is packed with xz: unpack it first",
     b"7z\xbc\xaf": "is a 7z archive: unpack it first",
@@ -38,6 +41,8 @@ def checked_file(path: Any) -> Path:
             raise IsADirectoryError(f"{file} is a folder: name a file in it.")
         if not file.exists():
             raise FileNotFoundError(f"There is no file {_cut(str(file))}.{_similar_file(file)}")
+        if not file.is_file():
+            raise ValueError(f"{file} is a pipe or a device, and tables are read twice: write it to a file first.")
         with file.open("rb") as opened:
             if not opened.read(1):
                 raise ValueError(f"{file} is empty.")

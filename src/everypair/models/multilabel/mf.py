@@ -22,6 +22,7 @@ from everypair.models.checkpoint import Checkpoint
 from everypair.models.multilabel import defaults
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
 from everypair.models.multilabel.low_rank import LowRankLabels
+from everypair.models.multilabel.parameters import check_parameters, checked_label_weight
 from everypair.models.multilabel.problem import LabelProblem, Terms
 from everypair.models.multilabel.ridge_search import Choice, RidgeSearch
 from everypair.models.multilabel.threshold import best_threshold, held_out_rows
@@ -29,7 +30,6 @@ from everypair.models.stateful import Learnt
 from everypair.problem.layout import LEFT, Layout
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.objective import Objective
-from everypair.solvers.alternating import SIDE_METHODS
 from everypair.solvers.choose import solver_maker
 from everypair.solvers.closed_form import low_rank_regression
 from everypair.solvers.loop import Callback, Solver, Status, StopRules, checked_callbacks, run
@@ -42,8 +42,6 @@ from everypair.training.train import train
 from everypair.training.warm_up import sweep_on_two_pairs
 
 Array = NDArray[Any]
-SOLVERS = ("auto", *SIDE_METHODS, "svd")
-KERNEL_PENALTIES = ("rkhs", "weights")
 SEARCH_RULES = StopRules(max_iter=5, tol=1e-3)  # of each candidate of reg="auto"
 MONITOR = "ndcg@5"
 
@@ -228,7 +226,7 @@ class MultiLabelMF(MultiLabelClassifier):
                 f"rank={rank} is larger than the number of features, {X.shape[1]}, and of labels, {n_labels}: "
                 f"at most {min(X.shape[1], n_labels)} makes sense."
             )
-        problem = LabelProblem.of(X, labels, sample_weight, self._checked_label_weight(n_labels))
+        problem = LabelProblem.of(X, labels, sample_weight, checked_label_weight(self.label_weight, n_labels))
         problem.check_weights(self.dtype)
         return problem, kernel_map
 
@@ -390,64 +388,7 @@ class MultiLabelMF(MultiLabelClassifier):
 
     def _check_common_parameters(self) -> None:
         super()._check_common_parameters()
-        StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
-        check.float_dtype(self.dtype)
-        loss = get_loss(self.loss)
-        if self.rank != "auto":
-            check.integer("rank", self.rank)
-        _check_number("reg", self.reg)
-        _check_number("negative_weight", self.negative_weight)
-        if self.negative_value != "auto" and not (
-            check.is_number(self.negative_value) and np.isfinite(self.negative_value)
-        ):
-            raise ValueError(f'negative_value must be a finite number or "auto", got {self.negative_value!r}.')
-        if self.negative_loss not in ("auto", "squared", "same"):
-            raise ValueError(f'negative_loss must be "auto", "squared" or "same", got {self.negative_loss!r}.')
-        if self.unlabeled == "missing" and (self.negative_loss == "squared" or self.negative_value != "auto"):
-            raise ValueError(
-                'with unlabeled="missing" a known negative has the loss itself and its target: leave negative_loss and '
-                "negative_value alone (negative_weight weighs known negatives)."
-            )
-        if not isinstance(self.solver, str) or self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {self.solver!r}.")
-        if self.kernel is not None and self.kernel not in ("rbf", "linear") and not callable(self.kernel):
-            raise ValueError(f'kernel must be None, "rbf", "linear" or a function, got {self.kernel!r}.')
-        check.integer("n_landmarks", self.n_landmarks)
-        _check_number("gamma", self.gamma)
-        if self.gamma != "auto" and (self.gamma == 0 or self.kernel != "rbf"):
-            raise ValueError(f'gamma must be "auto", or positive with kernel="rbf", got {self.gamma!r}.')
-        if not isinstance(self.kernel_penalty, str) or self.kernel_penalty not in KERNEL_PENALTIES:
-            raise ValueError(f'kernel_penalty must be "rkhs" or "weights", got {self.kernel_penalty!r}.')
-        if self.kernel is None and self.kernel_penalty != "rkhs":
-            raise ValueError('kernel_penalty="weights" needs a kernel: give kernel="rbf", "linear" or a function.')
-        if self.solver == "svd":
-            self._check_closed_form(loss)
-
-    def _check_closed_form(self, loss: Loss) -> None:
-        plain = {"reg": 0, "negative_weight": 1, "negative_value": 0}
-        for name, value in plain.items():
-            given = getattr(self, name)
-            if given != "auto" and given != value:
-                raise ValueError(f'solver="svd" needs {name}={value} (or "auto"), got {given!r}: use solver="auto".')
-        if not loss.quadratic or self.label_weight is not None:
-            raise ValueError('solver="svd" is for loss="squared" without label_weight: use solver="auto".')
-
-    def _checked_label_weight(self, n_labels: int) -> Array | None:
-        if self.label_weight is None:
-            return None
-        weights = np.asarray(self.label_weight, np.float64)
-        if weights.shape != (n_labels,):
-            raise ValueError(
-                f"label_weight must have one weight per label, shape ({n_labels},), got shape {weights.shape}."
-            )
-        if not np.isfinite(weights).all() or weights.min() <= 0:
-            raise ValueError("label_weight must be finite and positive; leave out labels that should not count.")
-        return weights
-
-
-def _check_number(name: str, value: Any) -> None:
-    if value != "auto" and not (check.is_number(value) and 0 <= value < np.inf):
-        raise ValueError(f'{name} must be a finite number ≥ 0 or "auto", got {value!r}.')
+        check_parameters(self)
 
 
 def _pair(validation: Any) -> tuple[Any, Any]:

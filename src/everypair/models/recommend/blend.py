@@ -19,35 +19,28 @@ from everypair.data.pairs import Pairs
 from everypair.features.feature_map import FeatureMap
 from everypair.kernels.score_rows import add_scaled
 from everypair.models.consistent import check_array, check_matrix
-from everypair.models.parts import Arrays, Parts, decode, encode, part
+from everypair.models.parts import Arrays, Parts, decode, part
 from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
+from everypair.models.recommend.blend_parts import read_members, written_blend
+from everypair.models.recommend.blend_scale import ROWS_AT_ONCE, rows_of, scale_gram, scaled, scales_of, zero_of
 from everypair.models.recommend.blend_weights import hold_out, search_weights
-from everypair.models.recommend.bpr import BPR
 from everypair.models.recommend.defaults import auto_rank, auto_weighting
-from everypair.models.recommend.ensemble import EnsembleMF
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.item_item import ItemItem
 from everypair.models.recommend.naming import asks, fits, grows
 from everypair.models.recommend.one_class import OneClassMF
-from everypair.models.recommend.popularity import Popularity
 from everypair.models.recommend.scored import ScoredModel, count_described
 from everypair.models.recommend.similar_items import most_similar_on_average
 from everypair.models.recommend.state import NamedState
-from everypair.models.recommend.subsampled import SubsampledMF
-from everypair.models.serve_only import TRAINING_ONLY, without_training
+from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.stateful import Learnt, decoded_state
-from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
-from everypair.problem.gram import gram
+from everypair.parallel import even_chunks, resolve_threads
 from everypair.problem.layout import LEFT, RIGHT
-from everypair.problem.losses import get_loss
-from everypair.problem.negatives import resolve_value
 from everypair.retrieve import ScoredRows
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
 
 Array = NDArray[Any]
 ITEM_ITEM_WEIGHT = 0.3  # of an ItemItem beside the 1 of every other part
-WRITTEN = {cls.__name__: cls for cls in (BPR, EnsembleMF, ItemItem, OneClassMF, Popularity, SubsampledMF)}
-_ROWS_AT_ONCE = 4  # whose scores stay in the cache while they are scaled
 
 
 @part
@@ -150,7 +143,7 @@ class Blend(ScoredModel):
         matrix = Pairs.from_matrix(interactions).to_csr()
         models = self._chosen(matrix, random)
         weights = self._checked_weights(models)
-        zeros = tuple(map(_zero, models))
+        zeros = tuple(map(zero_of, models))
         features = {"left_features": left_features, "right_features": right_features}
         reads = {
             name: tuple(given is not None and _takes(model.fit, name) for model in models)
@@ -193,7 +186,7 @@ class Blend(ScoredModel):
             final, interrupted = fitted(matrix)
         count = len(final)
         self.state_ = BlendState(
-            final, weights[:count], zeros[:count], tuple(_gram(model, threads) for model in final),
+            final, weights[:count], zeros[:count], tuple(scale_gram(model, threads) for model in final),
             reads["left_features"][:count], reads["right_features"][:count], matrix, search,
         )  # fmt: skip
         if interrupted:
@@ -216,18 +209,18 @@ class Blend(ScoredModel):
                 continue
             if isinstance(model, FactorModel):
                 left, _ = model._left_rows(users, interactions, known, None)
-                scale = _scales(left, state.grams[number], zero, weight)
+                scale = scales_of(left, state.grams[number], zero, weight)
                 constant -= zero * scale
                 factors.append((left * scale[:, None].astype(left.dtype), model.right_factors_))
             else:
-                others.append((_rows_of(model, users, interactions, known, seen.shape), zero, weight))
+                others.append((rows_of(model, users, interactions, known, seen.shape), zero, weight))
         dtype = np.result_type(np.float32, *(pair[0] for pair in factors), *(rows.dtype for rows, _, _ in others))
 
         def fill(start: int, stop: int, out: Array) -> None:
             out[:] = constant[start:stop, None]
             for rows, zero, weight in others:
-                room = np.empty((_ROWS_AT_ONCE, out.shape[1]), rows.dtype)
-                for first, beyond in even_chunks(stop - start, _ROWS_AT_ONCE):
+                room = np.empty((ROWS_AT_ONCE, out.shape[1]), rows.dtype)
+                for first, beyond in even_chunks(stop - start, ROWS_AT_ONCE):
                     rows.write(start + first, start + beyond, room[: beyond - first])
                     add_scaled(0, beyond - first, room, room.dtype.type(zero), weight, out[first:beyond])
 
@@ -297,43 +290,14 @@ class Blend(ScoredModel):
     def to_parts(self, *, serve_only: bool = False) -> Parts:
         """Return the fitted blend, its models included, as JSON-able values and named arrays."""
         check_is_fitted(self)
-        arrays: Arrays = {}
-        members = []
-        for number, model in enumerate(self.models_):
-            if WRITTEN.get(type(model).__name__) is not type(model):
-                raise TypeError(f"a blend with {type(model).__name__} can be used, but not written down.")
-            values, own = model.to_parts(serve_only=serve_only)
-            arrays.update({f"models.{number}.{name}": array for name, array in own.items()})
-            members.append(values)
-        parameters = self.get_params(deep=False)
-        given = parameters.pop("models")
-        if isinstance(parameters["random_state"], np.random.Generator):
-            parameters["random_state"] = None
-        state = replace(self.state_, models=())
-        values = {
-            "class": type(self).__name__,
-            "parameters": encode(parameters, "parameters", arrays)["dict"],
-            "given": None if given is None else [_described(model, n, arrays) for n, model in enumerate(given)],
-            "models": members,
-            "state": encode(without_training(state) if serve_only else state, "state", arrays),
-        }
-        return Parts(values, arrays)
+        return written_blend(self, serve_only)
 
     @classmethod
     def from_parts(cls, values: dict[str, Any], arrays: Arrays) -> Self:
         """Return the blend that :meth:`to_parts` wrote down."""
-        if set(values) != {"class", "parameters", "given", "models", "state"} or values["class"] != cls.__name__:
-            raise ValueError(f"these are not the parts of a {cls.__name__}: {', '.join(map(str, values))}.")
-        given = values["given"]
-        if given is not None:
-            given = [_known(one["class"])(**decode({"dict": one["parameters"]}, arrays)) for one in given]
+        given, members = read_members(cls.__name__, values, arrays)
         model = cls(models=given, **decode({"dict": values["parameters"]}, arrays))
-        members = []
-        for number, one in enumerate(values["models"]):
-            prefix = f"models.{number}."
-            own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-            members.append(_known(one["class"]).from_parts(one, own))
-        model.state_ = replace(decoded_state(cls, values["state"], arrays), models=tuple(members))
+        model.state_ = replace(decoded_state(cls, values["state"], arrays), models=members)
         model.state_.check()
         return model
 
@@ -418,67 +382,9 @@ class Blend(ScoredModel):
         wider = sp.csr_array(stack([self.interactions_, new], format="csr"))
         threads = resolve_threads(self.n_threads)
         self.state_ = replace(
-            state, models=grown, interactions=wider, grams=tuple(_gram(model, threads) for model in grown)
+            state, models=grown, interactions=wider, grams=tuple(scale_gram(model, threads) for model in grown)
         )
         return np.asarray(positions)
-
-
-def scaled(scores: Array, zero: float, n_threads: int) -> Array:
-    """(s − zero) / rms(s − zero), row by row.
-
-    >>> scaled(np.array([[1.0, 7.0]]), zero=0.0, n_threads=1).round(6).tolist()
-    [[0.2, 1.4]]
-    """
-    kept = np.ascontiguousarray(scores)
-    out = np.zeros_like(kept)
-
-    def work(chunk: Chunk, worker: int) -> None:
-        add_scaled(*chunk, kept, kept.dtype.type(zero), 1.0, out)
-
-    run_chunks(work, even_chunks(len(out), _ROWS_AT_ONCE), n_threads)
-    return out
-
-
-def _gram(model: Any, n_threads: int) -> Array | None:
-    """[V, 1]ᵀ[V, 1] of a model with factors, from which the root mean square of any user's scores follows."""
-    if not isinstance(model, FactorModel):
-        return None
-    right = model.right_factors_
-    extended = np.concatenate([right, np.ones((len(right), 1), right.dtype)], axis=1)
-    return gram(extended, np.ones(len(right)), n_threads=n_threads).matrix
-
-
-def _scales(left: Array, gram_matrix: Array | None, zero: float, weight: float) -> Array:
-    """w / √((1/n) ‖[u, −zero] [V, 1]ᵀ‖²) of every row u, and 0 where all its scores are ``zero``."""
-    assert gram_matrix is not None
-    extended = np.concatenate([left.astype(np.float64), np.full((len(left), 1), -zero)], axis=1)
-    squares = np.maximum(np.einsum("ij,ij->i", extended @ gram_matrix, extended), 0) / gram_matrix[-1, -1]
-    return np.divide(weight, np.sqrt(squares), out=np.zeros(len(left)), where=squares > 0)
-
-
-def _rows_of(
-    model: Any, users: ArrayLike | None, interactions: Any, features: Any, shape: tuple[int, int]
-) -> ScoredRows:
-    """Scores of a part without factors: of the library's own by rows, of any other model by ``score_users``."""
-    if isinstance(model, ScoredModel):
-        return model.scored_rows(users, interactions, features)[0]
-
-    def fill(start: int, stop: int, out: Array) -> None:
-        if interactions is None:
-            asked = np.arange(start, stop) if users is None else np.atleast_1d(users)[start:stop]
-            out[:] = model.score_users(users=asked)
-        else:
-            out[:] = model.score_users(interactions=sp.csr_array(interactions)[start:stop])
-
-    return ScoredRows(*shape, dtype=np.dtype(np.float32), fill=fill)
-
-
-def _zero(model: Any) -> float:
-    """The score that a model pulls unknown pairs to, where it is one number; otherwise 0."""
-    if not (hasattr(model, "negative_value") and hasattr(model, "loss")):
-        return 0.0
-    value = resolve_value(model.negative_value, get_loss(model.loss))
-    return float(value) if isinstance(value, int | float | np.number) else 0.0
 
 
 def _fixed_weights(models: list[Any]) -> tuple[float, ...]:
@@ -487,20 +393,3 @@ def _fixed_weights(models: list[Any]) -> tuple[float, ...]:
 
 def _takes(function: Any, name: str) -> bool:
     return name in inspect.signature(function).parameters
-
-
-def _described(model: Any, number: int, arrays: Arrays) -> dict[str, Any]:
-    parameters = {
-        name: None if isinstance(value, np.random.Generator) else value
-        for name, value in model.get_params(deep=False).items()
-    }
-    return {
-        "class": type(model).__name__,
-        "parameters": encode(parameters, f"given.{number}", arrays)["dict"],
-    }
-
-
-def _known(name: Any) -> Any:
-    if name not in WRITTEN:
-        raise ValueError(f"a blend cannot hold the class {name!r}; known: {', '.join(WRITTEN)}.")
-    return WRITTEN[name]

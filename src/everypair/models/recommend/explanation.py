@@ -21,7 +21,14 @@ Array = NDArray[Any]
 
 
 class Explanation(NamedTuple):
-    """``base`` + Σ ``contributions`` = ``score``; contributions of ``items``, the largest (in size) first."""
+    """``base`` + Σ ``contributions`` = ``score``; contributions of ``items``, the largest (in size) first.
+
+    >>> from everypair import OneClassMF
+    >>> events = [("ann", "rain"), ("ann", "iron"), ("bob", "rain"), ("bob", "blue"), ("cem", "iron")]
+    >>> why = OneClassMF(rank=2, random_state=0).fit(events).explain("ann", "blue")
+    >>> sorted(why.items), bool(abs(why.base + why.contributions.sum() - why.score) < 1e-4)
+    (['iron', 'rain'], True)
+    """
 
     score: float
     base: float

@@ -50,7 +50,11 @@ class Question:
         """Who the answers are for, where it is known before: those who are named, or all users."""
         asked = self.arguments.get("users", self.arguments.get("items"))
         if asked is not None:
-            return np.atleast_1d(asked) if self.known is None else id_array(asked, "ids")
+            return (
+                np.atleast_1d(asked)
+                if self.known is None
+                else id_array(asked, "users" if "users" in self.arguments else "items")
+            )
         if self.known is None or any(self.arguments.get(name) is not None for name in (*EVENTS, "features")):
             return None
         return self.known.users.values
@@ -63,10 +67,24 @@ class Question:
         for side, kind in enumerate(KINDS):
             for name in (kind, f"{kind}s"):
                 if given.get(name) is not None:
-                    given[name] = self.known[side].index(given[name], kind)
+                    given[name] = self._positions(given[name], side)
         for name in ("allow", "block"):
             if name in given:
                 given[name] = named_filter(given[name], self.known.items, "item")
+
+    def _positions(self, ids: Any, side: int) -> Array:
+        """Positions of ids; users in the place of items, or items in that of users, are called so."""
+        assert self.known is not None
+        mine, other = self.known[side], self.known[1 - side]
+        asked = id_array(ids, f"{KINDS[side]}s")
+        if len(asked) and len(mine) and mine.values.dtype == other.values.dtype == asked.dtype:
+            strange = asked[mine.find(asked) < 0]
+            if len(strange) and (other.find(strange) >= 0).all():
+                raise ValueError(
+                    f"{strange[0]!r} is one of the {KINDS[1 - side]}s, not of the {KINDS[side]}s: are the arguments "
+                    "swapped?"
+                )
+        return mine.index(asked, KINDS[side])
 
     def describe(self, ids: Ids | None = None) -> Ids | None:
         """Turn the events and features of new users or items into matrices; return their ids, where they have some.

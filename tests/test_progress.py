@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from everypair.cli.progress import Progress
+from everypair.progress import Progress
 
 CODE = """
 import time
-from everypair.cli.progress import Progress
+from everypair.progress import Progress
 with Progress(4, "users") as progress:
     for done in range(5):
         time.sleep(0.15)
@@ -19,7 +19,7 @@ with Progress(4, "users") as progress:
 
 
 def test_lines_tell_the_time_left(capsys, monkeypatch):
-    monkeypatch.setattr("everypair.cli.progress.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("everypair.progress.SECONDS_BETWEEN_LINES", 0.0)
     with Progress(4000, "users") as progress:
         progress.reach(1000)
         progress.reach(4000)

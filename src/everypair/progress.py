@@ -1,0 +1,95 @@
+"""How far long work has come: a bar with the time left on a terminal or in a notebook, lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+SECONDS_BETWEEN_LINES = 5.0
+
+
+class Progress:
+    """A count from 0 to ``total`` on standard error, unless ``quiet``.
+
+    ``at_most``: the end may come before ``total``. ``last_line``: where there is no bar, also say how it ended.
+
+    >>> with Progress(3, "users", quiet=True) as progress:
+    ...     progress.reach(3)
+    """
+
+    def __init__(
+        self, total: float, unit: str, quiet: bool = False, *, at_most: bool = False, last_line: bool = False
+    ) -> None:
+        self.total, self.unit, self.quiet = total, unit, quiet
+        self.at_most, self.last_line = at_most, last_line
+        self._bar: Any = None
+        self._task: Any = None
+        self._reached: tuple[float, str] = 0, ""
+
+    def __enter__(self) -> Progress:
+        self._start = self._said = time.monotonic()
+        if not self.quiet:
+            from rich.console import Console
+
+            console = Console(stderr=True)
+            if console.is_terminal or console.is_jupyter:
+                self._draw(console)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        elif self.last_line and not self.quiet and kind is None and self._reached[0]:
+            self._print(*self._reached, ended=True)
+
+    def reach(self, done: float, note: str = "") -> None:
+        """Say that so much is done."""
+        self._reached = done, note
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, note=note)
+        elif not self.quiet and done < self.total and time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
+            self._said = time.monotonic()
+            self._print(done, note)
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence, above the bar where there is one."""
+        if self._bar is not None:
+            self._bar.console.print(sentence)
+        elif not self.quiet or sys.stderr.isatty():
+            print(sentence, file=sys.stderr, flush=True)
+
+    def line(self, done: float, seconds: float, note: str = "", ended: bool = False) -> str:
+        """What is said where there is no bar.
+
+        >>> Progress(1000, "users").line(250, 10.0)
+        '250 of 1,000 users after 10 s, about 30 s left'
+        """
+        said = f"{done:,} of {self.total:,} {self.unit} after {seconds:.0f} s"
+        if not ended:
+            left = seconds / done * (self.total - done) if done else 0.0
+            said += f", {'at most' if self.at_most else 'about'} {left:.0f} s left"
+        return f"{said}; {note}" if note else said
+
+    def _print(self, done: float, note: str, ended: bool = False) -> None:
+        print(self.line(done, time.monotonic() - self._start, note, ended), file=sys.stderr, flush=True)
+
+    def _draw(self, console: Any) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        self._bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("at most" if self.at_most else "left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+            console=console,
+        )
+        self._task = self._bar.add_task(self.unit, total=self.total, note="")
+        self._bar.start()
