@@ -78,13 +78,14 @@ def lengths(n_users: int, n_items: int, n_pairs: int, seed: int = 0) -> Any:
 
 
 def write_large(folder: Path, n_users: int, n_items: int, n_pairs: int, seed: int = 0, n_threads: int = 2) -> None:
-    """Write data.npy (int8, all 1), indices.npy (int32) and indptr.npy (int64) of a CSR matrix, memory-mapped."""
+    """Write data.npy (int8, all 1), indices.npy and indptr.npy (int32) of a CSR matrix, memory-mapped."""
     if n_items < GROUPS * FEWEST:
         raise ValueError(f"give at least {GROUPS * FEWEST} items: they come in {GROUPS} groups.")
     indptr = np.concatenate([[0], np.cumsum(lengths(n_users, n_items, n_pairs, seed))])
     items = np.random.default_rng(seed + 1).permutation(n_items).astype(np.int32)
     folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / "indptr.npy", indptr)
+    narrow = indptr[-1] <= np.iinfo(np.int32).max  # scipy would widen, so copy, the indices along with the pointers
+    np.save(folder / "indptr.npy", indptr.astype(np.int32) if narrow else indptr)
     data = np.lib.format.open_memmap(folder / "data.npy", "w+", np.int8, (int(indptr[-1]),))
     data[:] = 1
     indices = np.lib.format.open_memmap(folder / "indices.npy", "w+", np.int32, (int(indptr[-1]),))

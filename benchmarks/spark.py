@@ -40,7 +40,7 @@ from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 
-ALPHAS, REGS = (2.0, 5.0, 10.0, 20.0, 40.0), (0.01, 0.03, 0.1, 0.3)
+ALPHAS, REGS = (0.5, 1.0, 2.0, 5.0, 10.0), (0.03, 0.1, 0.3)
 BEGIN, END = "<!-- made by benchmarks/spark.py --report -->\n\n", "\n<!-- end of spark.py -->\n"
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 GENERATED = {"n_users": 69_878, "n_items": 10_677, "n_pairs": 4_500_000}
