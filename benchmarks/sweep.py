@@ -1,13 +1,13 @@
 """Time of a sweep and time to the same objective, beside implicit, irspack and cmfrec, interleaved in one run.
 
-    python benchmarks/sweep.py [--pairs 4500000] [--rank 64] [--rounds 3] [--limit 60] [--runs "irspack, CG" …]
+    python benchmarks/sweep.py [--pairs 4500000] [--rank 64] [--rounds 3] [--limit 60] [--runs "irspack, CG" …] [--add]
 
 Every library minimises one objective, and one Objective judges everybody's factors after every iteration while the
 clocks stand still. The best objective is found by many iterations of ours, its first round. A run ends within
 LEVELS[-1] of it or after ``--limit`` CPU seconds, and is not repeated if it did not arrive. Seconds count from the call
 of fit: set-up included; imports and compilation not, since everybody first trains on a few rows. A library that is not
 installed is left out. Results go to results/sweep.json, after every run; ``--report`` puts them into README.md and
-docs/performance.md, and runs nothing.
+docs/performance.md, and runs nothing. ``--add`` adds rounds to the stored ones, with the best objective found there.
 """
 
 from __future__ import annotations
@@ -84,6 +84,16 @@ def wanted(names: list[str]) -> dict[str, Run]:
     return runs
 
 
+def stored(path: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """The stored results, which must be about the same training by the same versions."""
+    kept = json.loads(path.read_text())
+    differ = [name for name in record if name not in ("runs", "machine") and record[name] != kept[name]]
+    differ += ["versions"] if record["machine"]["versions"] != kept["machine"]["versions"] else []
+    if differ:
+        raise SystemExit(f"The stored results differ in {', '.join(differ)}: run without --add.")
+    return dict(kept)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, default=69_878)
@@ -96,6 +106,7 @@ def main() -> None:
     parser.add_argument("--reference", type=int, default=60, help="iterations that look for the best objective")
     parser.add_argument("--sweeps", type=int, default=8, help="of a run that is timed alone, on another objective")
     parser.add_argument("--runs", nargs="+", choices=list(RUNS), default=list(RUNS))
+    parser.add_argument("--add", action="store_true", help="add rounds to the stored results")
     parser.add_argument("--report", action="store_true", help="only write the tables of the pages")
     options = parse(parser, RESULTS, users=80, items=60, pairs=800, rank=4, rounds=1, limit=0.5, reference=40,
                     longer=[0.5, 0.5])  # fmt: skip
@@ -105,11 +116,15 @@ def main() -> None:
     matrix = generate(options.users, options.items, options.pairs)
     judge = implicit_objective(matrix, ALPHA, REG, n_threads=THREADS)
     runs = wanted(list(dict.fromkeys([OURS, *options.runs])))
-    rounds: dict[str, list[Any]] = {name: [] for name in runs}
     record: dict[str, Any] = {
         "machine": machine(), "users": matrix.shape[0], "items": matrix.shape[1], "pairs": int(matrix.nnz),
-        "rank": options.rank, "alpha": ALPHA, "reg": REG, "threads": THREADS, "runs": rounds,
+        "rank": options.rank, "alpha": ALPHA, "reg": REG, "threads": THREADS, "runs": {},
     }  # fmt: skip
+    if options.add:
+        record = stored(options.results / "sweep.json", record)
+    rounds = record["runs"]
+    for name in runs:
+        rounds.setdefault(name, [])
     limits = dict.fromkeys(runs, options.limit) | {OURS: np.inf, **dict(zip(SLOWER, options.longer))}
 
     def save(name: str, points: Any) -> None:
@@ -120,15 +135,16 @@ def main() -> None:
     with threadpool_limits(1, "blas"):
         for run in runs.values():
             run(matrix[:FEW], options.rank, MANY, lambda *_, **__: True)
-        points = traced(RUNS[OURS], matrix, options.rank, judge, 0.0, np.inf, options.reference)
-        record["best"] = min(points["objective"])
+        if not options.add:
+            points = traced(RUNS[OURS], matrix, options.rank, judge, 0.0, np.inf, options.reference)
+            record["best"] = min(points["objective"])
+            save(OURS, points)
         goal = record["best"] * (1 + LEVELS[-1])
-        save(OURS, points)
         for turn in range(options.rounds):
             for name, run in runs.items():
                 arrives = name != OTHER_OBJECTIVE
                 late = bool(rounds[name]) and arrives and min(rounds[name][-1]["objective"]) > goal
-                if late or (turn == 0 and name == OURS):
+                if late or (turn == 0 and name == OURS and not options.add):
                     continue
                 iterations = MANY if arrives else options.sweeps
                 save(name, traced(run, matrix, options.rank, judge, goal, limits[name], iterations))
