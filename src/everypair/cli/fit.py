@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,6 +26,10 @@ def fit(
     ] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Keep where training stands here, and go on from it.")] = None,
     serve_only: Annotated[bool, typer.Option("--serve-only", help="Leave out what only training needs.")] = False,
+    cluster: Annotated[
+        str | None, typer.Option(help="Train on a Dask cluster: tcp://scheduler:port, or local:4 processes.")
+    ] = None,
+    shards: Annotated[int | None, typer.Option(help="Of either side on a cluster.", show_default="by the data")] = None,
 ) -> None:
     """Fit a model on a file of events and write it to a model file.
 
@@ -37,6 +41,21 @@ def fit(
 
     check_place(output)
     model = choice.build()
+    if cluster is not None:
+        if holdout is not None or any(value is not None for value in vars(tables).values() if value != "error"):
+            raise ValueError("--cluster trains on events alone: leave out --holdout and features.")
+        _fit_on_cluster(model, events, reading, cluster, shards, checkpoint, run)
+        model.save(output, serve_only=serve_only)
+        users, items = model.interactions_.shape
+        told = {"output": output, "model": choice.model, "users": users, "items": items, "sweeps": model.n_iter_}
+        if run.json_output:
+            show({**told, "pairs": model.interactions_.nnz, "status": model.status_})
+        else:
+            note(f"{users:,} users × {items:,} items, {model.interactions_.nnz:,} pairs. {model.status_}", run.quiet)
+            print(f"{choice.model} written to {output}.")
+        return
+    if shards is not None:
+        raise ValueError("--shards belongs to --cluster.")
     data = reading.read(events, run.quiet)
     features = tables.read(data, run.quiet)
     found = None
@@ -63,3 +82,17 @@ def fit(
         if history:
             note(f"{len(history)} sweeps in {history[-1]['seconds']:.2f} s. {model.status_}", run.quiet)
         print(f"{choice.model} written to {output}.")
+
+
+def _fit_on_cluster(
+    model: Any, events: Path, reading: Reading, where: str, shards: int | None, checkpoint: Path | None, run: Run
+) -> None:
+    from everypair.cli.cluster import fit_there
+    from everypair.progress import Progress
+    from everypair.training.train import shown_sweeps
+
+    read = reading.options()
+    if (read.pop("min_user_events"), read.pop("min_item_events")) != (1, 1):
+        raise ValueError("--min-user-events and --min-item-events are not known file by file: leave out --cluster.")
+    with Progress(getattr(model, "max_iter", 0), "sweeps", run.quiet, at_most=True) as progress:
+        fit_there(model, events, read, where, shards, checkpoint, shown_sweeps(progress))

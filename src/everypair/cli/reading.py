@@ -50,16 +50,19 @@ class Reading:
     ] = None
     encoding: Annotated[str, _option("Encoding of text files.")] = "utf-8"
 
+    def options(self) -> dict[str, Any]:
+        """The arguments of ``read_events``."""
+        given = {one.name: getattr(self, one.name) for one in fields(self)}
+        columns = {role: _column(given.pop(role), role) for role in ("user", "item", "weight", "time")}
+        return {**given, **columns, "delimiter": _delimiter(self.delimiter), "header": _header(self.header)}
+
     def read(self, path: Path, quiet: bool) -> Any:
         """Return the events of a file."""
         from everypair.data import read_events
 
-        given = {one.name: getattr(self, one.name) for one in fields(self)}
-        columns = {role: _column(given.pop(role), role) for role in ("user", "item", "weight", "time")}
-        given |= {"delimiter": _delimiter(self.delimiter), "header": _header(self.header)}
         said = io.StringIO()
         with redirect_stderr(said):
-            events = read_events(path, **columns, **given, verbose=not quiet)
+            events = read_events(path, **self.options(), verbose=not quiet)
         if said.getvalue():
             note(as_options(said.getvalue().rstrip("\n"), []))
         return events

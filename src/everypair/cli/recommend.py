@@ -52,6 +52,10 @@ def recommend(
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
     threshold: Annotated[float | None, typer.Option(help="Of --new-users: ratings from here on count.")] = None,
     weight: Annotated[str | None, typer.Option(help="Of --new-users: column of weights or ratings.")] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="With --all: workers write a folder of Parquet files; tcp://scheduler:port or local:4."),
+    ] = None,
 ) -> None:
     """Recommend items: to users by id, to those of a file, to all, or to new ones by what they have.
 
@@ -71,7 +75,9 @@ def recommend(
         raise ValueError("--threshold and --weight read the events of new users: say --new-users FILE.")
     if output is None and kind is not None:
         raise ValueError(f"--format {kind} belongs to a file: say --output FILE, or --output - for the screen.")
-    if output is not None:
+    if cluster is not None and not (every and output is not None and kind in (None, "parquet")):
+        raise ValueError("--cluster writes the lists of all to a folder of Parquet files: say --all --output FOLDER.")
+    if output is not None and cluster is None:
         form = format_of(output, kind)
         if str(output) != STDOUT:
             check_place(output)
@@ -88,6 +94,13 @@ def recommend(
         "block": None if block is None else typed(block, known_items, "item"),
     }
     reading = Reading(threshold=threshold, weight=weight)
+    if cluster is not None:
+        from everypair.cli.cluster import write_all_lists
+
+        assert output is not None
+        written = write_all_lists(model, len(known_users), filters, output, cluster)
+        note(f"{len(known_users):,} users, {length} items each, in {len(written)} files of {output}.", run.quiet)
+        return
     asked = _asked(view, known_users, known_items, chosen, filters, reading, run.quiet)
     if output is None:
         _print(asked, known_items, run)

@@ -1,0 +1,92 @@
+"""``--cluster``: training, and lists of everybody, on a Dask cluster: tcp://scheduler:8786, or local:4 processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+PART_ROWS = 2**16  # users of one Parquet file
+LOCAL = "local:"
+
+
+@contextmanager
+def connected(where: str) -> Iterator[Any]:
+    """A client of the cluster that is named, or of one of worker processes on this machine that ends with it."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as failure:
+        raise ImportError("--cluster needs Dask: pip install everypair[cluster].") from failure
+    if where.startswith(LOCAL):
+        count = where.removeprefix(LOCAL)
+        if not count.isdecimal() or int(count) < 1:
+            raise ValueError(f"--cluster {where}: say how many worker processes, as in {LOCAL}4.")
+        with (
+            LocalCluster(n_workers=int(count), threads_per_worker=1, dashboard_address=":0") as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+        return
+    if "://" not in where:
+        raise ValueError(f"--cluster takes tcp://scheduler:port or {LOCAL}4, got {where!r}.")
+    try:
+        client = Client(where, timeout="10s")
+    except (OSError, TimeoutError, ValueError) as failure:
+        raise ValueError(f"no scheduler answers at {where}: is it running, and is this its address?") from failure
+    with client:
+        yield client
+
+
+def fit_there(
+    model: Any,
+    events: Path,
+    read: dict[str, Any],
+    where: str,
+    shards: int | None,
+    checkpoint: Path | None,
+    progress: Any,
+) -> Any:
+    """Fit a model on a folder of event files, or on one file, which the workers read."""
+    from everypair import OneClassMF
+    from everypair.distribute import Cluster, ShardCheckpoint
+
+    if not isinstance(model, OneClassMF):
+        raise ValueError(f"{type(model).__name__} is not trained on a cluster: leave out --model, or --cluster.")
+    callbacks = [progress, *([] if checkpoint is None else [ShardCheckpoint(checkpoint)])]
+    with connected(where) as client:
+        return model.fit(events, client=Cluster(client, shards=shards, read=read, gather=True), callbacks=callbacks)
+
+
+def write_all_lists(path: Path, users: int, asked: dict[str, Any], folder: Path, where: str) -> list[str]:
+    """Have workers, which see the model file, write the lists of everybody: a Parquet file for every run of users."""
+    from everypair.distribute.output import check_folder
+    from everypair.distribute.tasks import Tasks
+
+    check_folder(folder)
+    with connected(where) as client:
+        tasks = Tasks(client)
+        return tasks.get(
+            [
+                tasks.task(
+                    "recommend-all", _write_part, str(path.absolute()), start, min(start + PART_ROWS, users), asked,
+                    f"{folder.absolute()}/part-{number:05d}.parquet",
+                )
+                for number, start in enumerate(range(0, users, PART_ROWS))
+            ]
+        )  # fmt: skip
+
+
+def _write_part(path: str, start: int, stop: int, asked: dict[str, Any], part: str) -> str:
+    import numpy as np
+
+    from everypair import load
+    from everypair.distribute.output import write_lists
+    from everypair.models.recommend.recommender import in_positions, known_ids
+
+    model = load(path)
+    known, rows = known_ids(model), np.arange(start, stop)
+    items, scores = in_positions(model).recommend(rows, **asked)
+    names = (rows, None) if known is None else (known.users.values[rows], known.items.values)
+    write_lists(part, names[0], items, scores, names[1])
+    return part
