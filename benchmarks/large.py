@@ -25,14 +25,13 @@ import numpy as np
 from clock import SweepClock
 from generate_large import read_large, write_large
 from machine import machine
+from page import PAGE, filled
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 from smoke import parse
 
 SIZES = [50_000_000, 100_000_000, 200_000_000, 500_000_000]
 PAIRS_A_USER, PAIRS_AN_ITEM = 250, 2500
-BEGIN, END = "<!-- made by benchmarks/large.py --report -->\n\n", "\n<!-- end of large.py -->\n"
-PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 
 
 def generate(folder: Path, pairs: int, threads: int) -> None:
@@ -105,10 +104,7 @@ def lines(runs: list[dict[str, Any]]) -> list[str]:
 
 def written(text: str, record: dict[str, Any]) -> str:
     """The page with its table made anew."""
-    if BEGIN not in text or END not in text:
-        raise SystemExit(f"The page needs the lines {BEGIN.strip()!r} and {END.strip()!r}.")
-    head, rest = text.split(BEGIN, 1)
-    return head + BEGIN + "\n".join(lines(record["runs"])) + "\n" + END + rest.split(END, 1)[1]
+    return filled(text, "large.py", lines(record["runs"]))
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from generate import generate
 from machine import machine
+from page import PAGE, filled
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 from datasets import split
@@ -41,8 +42,6 @@ from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 
 ALPHAS, REGS = (0.5, 1.0, 2.0, 5.0, 10.0), (0.03, 0.1, 0.3)
-BEGIN, END = "<!-- made by benchmarks/spark.py --report -->\n\n", "\n<!-- end of spark.py -->\n"
-PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"
 GENERATED = {"n_users": 69_878, "n_items": 10_677, "n_pairs": 4_500_000}
 
 
@@ -162,10 +161,7 @@ def lines(runs: list[dict[str, Any]]) -> list[str]:
 
 def written(text: str, record: dict[str, Any]) -> str:
     """The page with its table made anew."""
-    if BEGIN not in text or END not in text:
-        raise SystemExit(f"The page needs the lines {BEGIN.strip()!r} and {END.strip()!r}.")
-    head, rest = text.split(BEGIN, 1)
-    return head + BEGIN + "\n".join(lines(record["runs"])) + "\n" + END + rest.split(END, 1)[1]
+    return filled(text, "spark.py", lines(record["runs"]))
 
 
 def main() -> None:

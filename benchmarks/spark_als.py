@@ -33,6 +33,7 @@ def main() -> None:
         SparkSession.builder.master(f"local[{options['threads']}]")
         .config("spark.driver.memory", options["memory"])
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", str(2 * options["threads"]))
         .getOrCreate()
     )
