@@ -354,6 +354,19 @@ def test_benchmark_tables_tell_who_arrived(execute):
         tables["written"]("no markers", record, None)
 
 
+def test_rounds_of_a_benchmark_can_be_added(execute, tmp_path):
+    options = ["--smoke", "--results", str(tmp_path), "--runs", "everypair, squared"]
+    execute("benchmarks/sweep.py", *options)
+    first = json.loads((tmp_path / "sweep.json").read_text())
+    execute("benchmarks/sweep.py", *options, "--add", "--rounds", "2")
+    both = json.loads((tmp_path / "sweep.json").read_text())
+    assert both["best"] == first["best"]
+    assert [len(record["runs"]["everypair, squared"]) for record in (first, both)] == [1, 3]
+    assert both["runs"]["everypair, squared"][0] == first["runs"]["everypair, squared"][0]
+    with pytest.raises(SystemExit, match="differ in rank: run without --add"):
+        execute("benchmarks/sweep.py", *options, "--add", "--rank", "3")
+
+
 @pytest.mark.parametrize("script", ["benchmarks/sweep.py", "benchmarks/top_k.py"])
 def test_missing_peers_are_left_out(script, execute, monkeypatch, capsys):
     find = importlib.util.find_spec
