@@ -28,6 +28,7 @@ RUNS: dict[str, list[list[str]]] = {
     "benchmarks/everybody.py": [[]],
     "benchmarks/labels.py": [["missing"], ["wiki"]],
     "benchmarks/multilabel.py": [["peers"], ["cg"], ["cost"]],
+    "benchmarks/reading.py": [[]],
     "benchmarks/roofline.py": [[]],
     "benchmarks/scaling.py": [[]],
     "benchmarks/sweep.py": [[]],
