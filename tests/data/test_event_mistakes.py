@@ -210,7 +210,7 @@ def test_options(tmp_path, arguments, message):
     [
         ([("a", "b"), ("a",)], ValueError, "row 0 has 2 fields, row 1 has 1"),
         ([("a",)], ValueError, "need a user and an item: there is no column for the item"),
-        ([], ValueError, "need a user and an item"),
+        ([], ValueError, "there are no events"),
         (["ab", "cd"], TypeError, r"rows \(user, item\), got a str"),
         (b"user,item", TypeError, "got bytes"),
         (None, TypeError, "got NoneType"),
