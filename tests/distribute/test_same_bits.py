@@ -23,6 +23,7 @@ CASES = {
     "biases": (PAIRS, {"biases": True}),
     "popularity": (WEIGHTED, {"negative_scheme": ("popularity", 0.5), "reg_exponent": "count"}),
     "imputation, float64": (PAIRS, {"negative_value": IMPUTED, "dtype": "float64"}),
+    "weights, float64": (WEIGHTED, {"dtype": "float64", "loss": "squared"}),
     "degree weights": (PAIRS, {"weighting": ("degree", 0.25)}),
 }
 

@@ -30,13 +30,12 @@ def pair_scores(start: Any, stop: Any, indptr: Any, indices: Any, U: Any, V: Any
 
 @njit(cache=True, nogil=True)
 def weight_sums(indptr: Any, c: Any, out: Any) -> None:
-    """out_i = Σ_{j∈Ω_i} c_ij as the difference of running sums over all stored pairs, in float64."""
-    total = 0.0
+    """out_i = Σ_{j∈Ω_i} c_ij in float64: of every row by itself, so that a part of the rows gives the same bits."""
     for i in range(len(out)):
-        before = total
+        total = 0.0
         for e in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             total += c[e]
-        out[i] = total - before
+        out[i] = total
 
 
 @njit(cache=True, **OPTIONS)
