@@ -31,6 +31,8 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/top_k.py
 	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/everybody.py
+	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/multilabel.py cost
 	$(BIN)/python benchmarks/labels.py missing
 	$(BIN)/python benchmarks/labels.py wiki

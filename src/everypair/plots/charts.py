@@ -124,7 +124,7 @@ def draw_groups(axes: Any, groups: dict[str, list[Group]], across: str, up: str)
     parts = next(iter(groups.values()))
     labels = [f"{part.low:,}" if part.low == part.high else f"{part.low:,}–{part.high:,}" for part in parts]
     axes.set_xticks(range(len(parts)), labels)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(bottom=-0.03 * axes.get_ylim()[1])  # marks at 0 are seen whole
     axes.set_xlabel(across)
     axes.set_ylabel(up)
     legend(axes)

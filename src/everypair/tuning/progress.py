@@ -18,6 +18,7 @@ class TuningProgress:
         total = math.ceil(clock.seconds) if trials is None else trials
         unit = "trials" if self.by_trials else "seconds"
         at_most = self.by_trials and not math.isinf(clock.seconds)
+        self._note = ""
         self.progress = Progress(total, unit, not verbose, at_most=at_most, last_line=True)
 
     def __enter__(self) -> TuningProgress:
@@ -27,10 +28,15 @@ class TuningProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if not self.by_trials and self._note:
+            self.progress.reach(self._spent(), self._note)
         self.progress.__exit__(kind, error, trace)
 
     def show(self, trials: list[Trial], leader: Trial, stage: str = "") -> None:
         """Show what is finished, and what comes after the search by its ``stage``."""
-        done = len(trials) - 1 if self.by_trials else round(self.clock.seconds - self.clock.left())
         best = f"best {self.metric} {leader.means.all:.4f} ± {leader.error:.4f} (trial {leader.number})"
-        self.progress.reach(done, f"{best}; {stage}" if stage else best)
+        self._note = f"{best}; {stage}" if stage else best
+        self.progress.reach(len(trials) - 1 if self.by_trials else self._spent(), self._note)
+
+    def _spent(self) -> int:
+        return round(self.clock.seconds - self.clock.left())
