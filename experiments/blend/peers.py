@@ -31,8 +31,10 @@ from datasets import split
 
 from everypair import Blend, ItemItem, OneClassMF, Popularity
 from everypair.data import load_debian, split_entries
+from everypair.data.pairs import Pairs
 from everypair.evaluate import ranking_metrics
-from everypair.models.recommend.defaults import auto_rank
+from everypair.models.recommend.defaults import auto_negative_weight, auto_rank, auto_reg
+from everypair.problem.losses import get_loss
 
 RESULTS = Path(__file__).parent / "results"
 DATA = ("ml1m", "citeulike_t", "yelp2018")
@@ -82,16 +84,13 @@ def ials(train: Any, **parameters: Any) -> Any:
     return ByFactors(model.get_user_embedding(), model.get_item_embedding())
 
 
-def factors(train: Any, negative: float = 1.0, ridge: float = 1.0, gamma: float = 0.0) -> Any:
-    from everypair.data.pairs import Pairs
-    from everypair.models.recommend.defaults import auto_negative_weight, auto_reg
-    from everypair.problem.losses import get_loss
-
+def factors(train: Any, negative: float = 1.0, ridge: float = 1.0, gamma: float = 0.0) -> OneClassMF:
+    """OneClassMF, not fitted, with multiples of its own negative weight and ridge on this data, and degree weights."""
     pairs, loss = Pairs.from_matrix(train), get_loss("logistic")
     return OneClassMF(
         rank=auto_rank(train), random_state=0, negative_weight=negative * auto_negative_weight("auto", pairs, loss),
         reg=ridge * auto_reg("auto", pairs, loss), weighting=("degree", gamma),
-    ).fit(train)  # fmt: skip
+    )  # fmt: skip
 
 
 def ease(train: Any, reg: float) -> Any:
@@ -117,7 +116,7 @@ METHODS: dict[str, tuple[Callable[..., Any], list[Point]]] = {
         ials, [{"alpha0": alpha, "reg": reg} for alpha in (0.003, 0.03, 0.3) for reg in (0.001, 0.01)]
     ),
     "OneClassMF": (
-        factors,
+        lambda train, **p: factors(train, **p).fit(train),
         [{"negative": 1.0, "ridge": 1.0, "gamma": 0.0, **changed}
          for changed in ({}, {"negative": 0.5}, {"negative": 2.0}, {"ridge": 0.7}, {"ridge": 1.4}, {"gamma": 0.25})],
     ),
