@@ -2,12 +2,12 @@
 
     python experiments/blend/tuned.py [--data ml1m] [--seeds 3] [--smoke]
 
-For each 9:1 split of the data (the seed's), a tenth of its training entries is held out, twice (--folds). From Blend()'s
-own parameters one at a time moves by a step of its ladder; with every point the weight of ItemItem is the best of
-blend_weights.GRID. A step is kept if the mean nDCG@10 on held-out entries gains more than --margin standard errors of
-that gain, user by user, so that the search does not follow noise. The last point is fitted to all training entries and
-measured on the test entries once, beside Blend(). Writes results/tuned_<data>.json after every seed; report.py makes
-the table.
+For each 9:1 split of the data (the seed's), a tenth of its training entries is held out, twice (--folds). From the
+parameters of Blend() one at a time moves by a step of its ladder; the weight of ItemItem is the best of
+blend_weights.GRID at every point. A step is kept if the mean nDCG@10 on held-out entries gains more than --margin
+standard errors of that gain, user by user, so that the search does not follow noise. The last point is fitted to all
+training entries and measured on the test entries once, beside Blend(). Writes results/tuned_<data>.json after every
+seed; report.py makes the table.
 """
 
 from __future__ import annotations
