@@ -23,12 +23,14 @@ import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import split
-from further import per_user
+from further import BLOCK
 from peers import LADDERS, Point, factors, neighbors, quality
 
 from everypair import Blend, ItemItem
 from everypair.data import load_debian, split_entries
-from everypair.metrics.patterns import positive_pattern
+from everypair.metrics.patterns import positive_pattern, stored_pattern
+from everypair.metrics.per_row import ndcg
+from everypair.metrics.ranking import Ranker
 from everypair.models.recommend.blend import scaled
 from everypair.models.recommend.blend_weights import GRID
 
@@ -60,13 +62,15 @@ class Judge:
         found: dict[float, list[Any]] = {weight: [] for weight in GRID}
         for (inner, held_out), one, two in zip(self.folds, left, right):
             users = np.flatnonzero(np.diff(positive_pattern(held_out, "held out").indptr))
-            for weight in GRID:
-
-                def score(block: Any, one: Any = one, two: Any = two, weight: float = weight) -> Any:
-                    total = scaled(one.score_users(block), -1.0, 2)
-                    return total + np.float32(weight) * scaled(two.score_users(block), 0.0, 2)
-
-                found[weight].append(per_user(score, inner, held_out, users))
+            seen, positives = stored_pattern(inner, "train")[users], positive_pattern(held_out, "held out")[users]
+            rankers = {weight: Ranker(seen, positives, top=0) for weight in GRID}
+            for start in range(0, len(users), BLOCK):
+                block = users[start : start + BLOCK]
+                near, far = scaled(one.score_users(block), -1.0, 2), scaled(two.score_users(block), 0.0, 2)
+                for weight, ranker in rankers.items():
+                    ranker.add(np.arange(start, start + len(block)), near + np.float32(weight) * far, 2)
+            for weight, ranker in rankers.items():
+                found[weight].append(ndcg(ranker.ranking, 10))
         return {weight: np.concatenate(parts) for weight, parts in found.items()}
 
 
@@ -122,7 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=["ml1m"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--most", type=int, default=30, help="points to try")
+    parser.add_argument("--most", type=int, default=20, help="points to try")
     parser.add_argument("--folds", type=int, default=2)
     parser.add_argument("--margin", type=float, default=1.0, help="standard errors that a step must gain")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write to")
