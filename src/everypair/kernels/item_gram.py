@@ -171,11 +171,11 @@ def regress_columns(
 
     ``nearest`` lists candidates in *descending* order with −1 at the end. The row of G stored for candidate a then
     holds only candidates before a, which belong left of A's diagonal, and items that are none: those are sent to column
-    W, the width of ``nearest``, so that the loop over stored pairs has no branch. Where things are ``even`` (targets are
-    the items of G themselves, every stored pair is a like of weight ρ) A is ρ G_NN and h = ρ G_Nt: the target has column
-    W + 1, which h is read from, and no user is looked at. ``A`` has W + 1 rows and W + 2 columns, ``places`` says W for
-    every item, ``found`` has a place per candidate. Returns the first column whose system is not positive definite, or
-    −1.
+    W, the width of ``nearest``, so that the loop over stored pairs has no branch. Where things are ``even`` (targets
+    are the items of G themselves, every stored pair is a like of weight ρ) A is ρ G_NN and h = ρ G_Nt: the target has
+    column W + 1, from which h is read, and no user is looked at. ``A`` has W + 1 rows and W + 2 columns, ``places``
+    says W for every item, ``found`` has a place per candidate. Returns the first column whose system is not positive
+    definite, or −1.
     """
     none = np.uint32(nearest.shape[1])
     own = np.uint32(nearest.shape[1] + 1)
