@@ -40,6 +40,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/blend/quality.py": [[]],
     "experiments/blend/ranks.py": [[]],
     "experiments/blend/report.py": [[]],
+    "experiments/blend/tuned.py": [[]],
     "experiments/blend/validation.py": [[]],
     "experiments/defaults/convergence.py": [[]],
     "experiments/defaults/report.py": [[]],
@@ -72,7 +73,9 @@ RUNS: dict[str, list[list[str]]] = {
 }
 # script → what must have been run before, into the same folder
 BEFORE = {
-    "experiments/blend/report.py": [f"experiments/blend/{name}.py" for name in ("further", "quality", "validation")],
+    "experiments/blend/report.py": [
+        f"experiments/blend/{name}.py" for name in ("further", "peers", "quality", "tuned", "validation")
+    ],
     "experiments/defaults/report.py": ["experiments/defaults/study.py", "experiments/defaults/validated.py"],
     "experiments/ocsmf/table_graph_pooled.py": ["experiments/ocsmf/table_graph.py"],
     "experiments/ocsmf/table_nystrom.py": ["experiments/ocsmf/table_multilabel.py"],

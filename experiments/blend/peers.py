@@ -1,13 +1,15 @@
 """Beside other recommenders, with the same number of trials for each: tuned on validation entries, tested once.
 
-    python experiments/blend/peers.py [--data ml1m citeulike_t yelp2018] [--methods …] [--smoke]
+    python experiments/blend/peers.py [--data ml1m citeulike_t yelp2018] [--methods …] [--cpu-limit 1500] [--smoke]
 
-A tenth of the training entries is held out; each method gets six points of a grid, the best nDCG@10 is refitted on all
-of the training data and tested. Blend() is not tuned at all; "Blend, weights found" chooses its weights by itself. EASE
-is ItemItem(neighbors=None), SLIM and iALS++ are irspack's, cosine and BM25 implicit's. SLIM is an elastic net of every
-column, the same coefficients as scikit-learn's ElasticNet gives (tests/test_experiments.py). EASE is skipped, and said
-so, where its dense matrix needs more than --memory-mb. Writes results/peers_<data>.json after every method (what is
-there is kept); report.py makes the table.
+A tenth of the training entries is held out. Each method gets the six points of its grid and then up to six more: of the
+neighbours of its best point so far, one parameter moved by one step of its ladder, until none is left. So no choice
+stays at an end of a grid that could go on, for any method; no trial is begun after --cpu-limit seconds of a method. The
+point of the highest nDCG@10 is refitted on all of the training data and tested. Blend() is not tuned at all; "Blend,
+weights found" chooses its weights by itself. EASE is ItemItem(neighbors=None), SLIM and iALS++ are irspack's, cosine
+and BM25 implicit's. SLIM is an elastic net of every column, the same coefficients as scikit-learn's ElasticNet gives
+(tests/test_experiments.py). EASE is skipped, and said so, where its dense matrix needs more than --memory-mb. Writes
+results/peers_<data>.json after every trial (what is there is kept); report.py makes the table.
 """
 
 from __future__ import annotations
@@ -29,8 +31,10 @@ from datasets import split
 
 from everypair import Blend, ItemItem, OneClassMF, Popularity
 from everypair.data import load_debian, split_entries
+from everypair.data.pairs import Pairs
 from everypair.evaluate import ranking_metrics
-from everypair.models.recommend.defaults import auto_rank
+from everypair.models.recommend.defaults import auto_negative_weight, auto_rank, auto_reg
+from everypair.problem.losses import get_loss
 
 RESULTS = Path(__file__).parent / "results"
 DATA = ("ml1m", "citeulike_t", "yelp2018")
@@ -80,23 +84,21 @@ def ials(train: Any, **parameters: Any) -> Any:
     return ByFactors(model.get_user_embedding(), model.get_item_embedding())
 
 
-def factors(train: Any, negative: float = 1.0, ridge: float = 1.0, gamma: float = 0.0) -> Any:
-    from everypair.data.pairs import Pairs
-    from everypair.models.recommend.defaults import auto_negative_weight, auto_reg
-    from everypair.problem.losses import get_loss
-
+def factors(train: Any, negative: float = 1.0, ridge: float = 1.0, gamma: float = 0.0) -> OneClassMF:
+    """OneClassMF, not fitted, with multiples of its own negative weight and ridge on this data, and degree weights."""
     pairs, loss = Pairs.from_matrix(train), get_loss("logistic")
     return OneClassMF(
         rank=auto_rank(train), random_state=0, negative_weight=negative * auto_negative_weight("auto", pairs, loss),
         reg=ridge * auto_reg("auto", pairs, loss), weighting=("degree", gamma),
-    ).fit(train)  # fmt: skip
+    )  # fmt: skip
 
 
 def ease(train: Any, reg: float) -> Any:
     return ItemItem(neighbors=None, reg=reg, reg_scale=0.0, user_exponent=0.0).fit(train)
 
 
-METHODS: dict[str, tuple[Callable[..., Any], list[dict[str, Any]]]] = {
+Point = dict[str, Any]
+METHODS: dict[str, tuple[Callable[..., Any], list[Point]]] = {
     "popularity": (lambda train: Popularity().fit(train), [{}]),
     "cosine (implicit)": (
         lambda train, **p: implicit_items(train, "CosineRecommender", **p),
@@ -114,16 +116,57 @@ METHODS: dict[str, tuple[Callable[..., Any], list[dict[str, Any]]]] = {
         ials, [{"alpha0": alpha, "reg": reg} for alpha in (0.003, 0.03, 0.3) for reg in (0.001, 0.01)]
     ),
     "OneClassMF": (
-        factors,
-        [{"negative": 1.0}, {"negative": 0.5}, {"negative": 2.0}, {"ridge": 0.7}, {"ridge": 1.4}, {"gamma": 0.25}],
+        lambda train, **p: factors(train, **p).fit(train),
+        [{"negative": 1.0, "ridge": 1.0, "gamma": 0.0, **changed}
+         for changed in ({}, {"negative": 0.5}, {"negative": 2.0}, {"ridge": 0.7}, {"ridge": 1.4}, {"gamma": 0.25})],
     ),
     "ItemItem": (
         lambda train, **p: ItemItem(**p).fit(train),
-        [{}, {"reg": 10.0}, {"reg": 100.0}, {"neighbors": 100}, {"user_exponent": 0.0}, {"reg_scale": 0.5}],
+        [{"neighbors": 200, "reg": 30.0, "reg_scale": 1.0, "user_exponent": 0.5, **changed}
+         for changed in ({}, {"reg": 10.0}, {"reg": 100.0}, {"neighbors": 100}, {"user_exponent": 0.0},
+                         {"reg_scale": 0.5})],
     ),
     "Blend()": (lambda train: Blend(random_state=0).fit(train), [{}]),
     "Blend, weights found": (lambda train: Blend(weights="auto", random_state=0).fit(train), [{}]),
 }  # fmt: skip
+LADDERS: dict[str, dict[str, tuple[float, ...]]] = {
+    "cosine (implicit)": {"K": (5, 10, 20, 50, 100, 200, 400, 800, 1600, 3200)},
+    "BM25 (implicit)": {
+        "K": (25, 50, 100, 400, 1600, 6400), "K1": (0.02, 0.08, 0.3, 1.2, 5.0, 20.0), "B": (0.0, 0.1, 0.3, 0.75, 1.0),
+    },
+    "EASE": {"reg": (12.5, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0, 6400.0)},
+    "SLIM (irspack)": {
+        "alpha": (0.0001, 0.0005, 0.002, 0.01, 0.05, 0.2, 1.0), "l1_ratio": (0.0001, 0.001, 0.01, 0.1, 0.5),
+    },
+    "iALS++ (irspack)": {
+        "alpha0": (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
+        "reg": (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1),
+    },
+    "OneClassMF": {
+        "negative": (0.125, 0.25, 0.5, 1.0, 2.0, 4.0), "ridge": (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8),
+        "gamma": (0.0, 0.25, 0.5),
+    },
+    "ItemItem": {
+        "neighbors": (50, 100, 200, 400, 800), "reg": (3.0, 10.0, 30.0, 100.0, 300.0),
+        "reg_scale": (0.125, 0.25, 0.5, 1.0, 2.0, 4.0), "user_exponent": (0.0, 0.5, 1.0),
+    },
+}  # fmt: skip
+MORE_POINTS = 6
+
+
+def neighbors(point: Point, ladders: dict[str, tuple[float, ...]], tried: list[Point]) -> list[Point]:
+    """Points one step of a ladder from ``point`` that were not tried, those beyond the values tried first."""
+    beyond, between = [], []
+    for name, ladder in ladders.items():
+        place, values = ladder.index(point[name]), [other[name] for other in tried]
+        for step in (-1, 1):
+            if not 0 <= place + step < len(ladder):
+                continue
+            moved = {**point, name: ladder[place + step]}
+            if moved not in tried:
+                outside = not min(values) <= moved[name] <= max(values)
+                (beyond if outside else between).append(moved)
+    return beyond + between
 
 
 def quality(model: Any, train: Any, test: Any) -> dict[str, float]:
@@ -131,18 +174,30 @@ def quality(model: Any, train: Any, test: Any) -> dict[str, float]:
     return {name: result[name] for name in ("ndcg@10", "ndcg@20", "recall@20")}
 
 
-def tuned(make: Callable[..., Any], grid: list[dict[str, Any]], train: Any, test: Any) -> dict[str, Any]:
-    """Choose by validation, fit on all training data, test once."""
+def tuned(
+    make: Callable[..., Any], grid: list[Point], ladders: dict[str, tuple[float, ...]], train: Any, test: Any,
+    trials: list[Point], keep: Callable[[], None], most: int, cpu_limit: float,
+) -> Point:  # fmt: skip
+    """Choose by validation, fit on all training data, test once; ``trials`` grows up to ``most``, kept by ``keep``."""
     inner, validation = split_entries(train, 0.1, random_state=100)
-    trials = [
-        {"parameters": parameters, **quality(make(inner, **parameters), inner, validation)}
-        for parameters in (grid if len(grid) > 1 else [])
-    ]
-    best = max(trials, key=lambda trial: trial["ndcg@10"])["parameters"] if trials else grid[0]
+
+    def best() -> Point:
+        return max(trials, key=lambda trial: trial["ndcg@10"])["parameters"] if trials else grid[0]
+
+    while ladders and len(trials) < most and sum(trial["cpu"] for trial in trials) < cpu_limit:
+        tried = [trial["parameters"] for trial in trials]
+        left = [point for point in grid if point not in tried] or neighbors(best(), ladders, tried)
+        if not left:
+            break
+        start = time.process_time()
+        found = quality(make(inner, **left[0]), inner, validation)
+        trials.append({"parameters": left[0], "cpu": time.process_time() - start, **found})
+        print("   ", left[0], round(found["ndcg@10"], 4), f"{trials[-1]['cpu']:.0f} s", flush=True)
+        keep()
     start = time.process_time()
-    model = make(train, **best)
+    model = make(train, **best())
     seconds = time.process_time() - start
-    return {"best": best, "trials": trials, "cpu": seconds, "test": quality(model, train, test)}
+    return {"best": best(), "trials": trials, "cpu": seconds, "test": quality(model, train, test)}
 
 
 def main() -> None:
@@ -150,6 +205,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", default=DATA, choices=DATA)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--memory-mb", type=float, default=2048.0)
+    parser.add_argument("--cpu-limit", type=float, default=1500.0, help="of a method, after which no trial begins")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write to")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
@@ -158,22 +214,31 @@ def main() -> None:
         train, test = (sp.csr_matrix(part, dtype=np.float32) for part in (train, test))
         path = options.results / f"peers_{name}.json"
         record = json.loads(path.read_text()) if path.exists() and not options.smoke else {"data": name, "methods": {}}
+        written = not (options.smoke and options.results == RESULTS)
+
+        def keep(record: Point = record, path: Path = path, written: bool = written) -> None:
+            if written:
+                options.results.mkdir(exist_ok=True)
+                path.write_text(json.dumps(record, indent=1) + "\n")
+
         for method in options.methods:
-            if method in record["methods"]:
+            result = record["methods"].setdefault(method, {"trials": []})
+            if "test" in result:
                 continue
             make, grid = METHODS[method]
             needed = train.shape[1] ** 2 * 4 / 2**20
             if method == "EASE" and needed > options.memory_mb:
-                result: dict[str, Any] = {"skipped": f"a dense item–item matrix of {needed:,.0f} MiB"}
+                result = {"skipped": f"a dense item–item matrix of {needed:,.0f} MiB"}
             else:
-                result = tuned(make, grid[:2] if options.smoke else grid, train, test)
+                print(name, method, flush=True)
+                points, most = (grid[:2], 3) if options.smoke else (grid, len(grid) + MORE_POINTS)
+                ladders, trials = LADDERS.get(method, {}), result["trials"]
+                result = tuned(make, points, ladders, train, test, trials, keep, most, options.cpu_limit)
             print(
                 name, method, json.dumps({key: value for key, value in result.items() if key != "trials"}), flush=True
             )
             record["methods"][method] = result
-            if not (options.smoke and options.results == RESULTS):
-                options.results.mkdir(exist_ok=True)
-                path.write_text(json.dumps(record, indent=1) + "\n")
+            keep()
 
 
 if __name__ == "__main__":

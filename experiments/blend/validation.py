@@ -27,7 +27,7 @@ from everypair import ItemItem, OneClassMF
 from everypair.data import load_debian, split_entries
 from everypair.models.recommend.blend_scale import scaled
 from everypair.models.recommend.blend_weights import search_weights
-from everypair.models.recommend.defaults import auto_rank
+from everypair.models.recommend.defaults import auto_rank, auto_weighting
 
 RESULTS = Path(__file__).parent / "results"
 DATA = ("ml100k", "lastfm_hetrec", "citeulike_t", "debian", "ml1m", "filmtrust", "ciaodvd", "yelp2018")
@@ -61,7 +61,9 @@ def search(models: list[Any], zeros: list[float], train: Any, validation: Any) -
 
 def study(name: str, train: Any, factors: list[dict[str, Any]], items: list[dict[str, Any]], path: Path | None) -> None:
     train, validation = split_entries(train, 0.1, random_state=100)
-    about_data = {"data": name, "shape": train.shape, "positives": int(train.nnz), "auto_rank": auto_rank(train)}
+    weighting = auto_weighting(train)
+    usual = {"rank": auto_rank(train), "gamma": 0.0 if weighting is None else weighting[1]}
+    about_data = {"data": name, "shape": train.shape, "positives": int(train.nnz), "auto": usual}
     points = json.loads(path.read_text())["points"] if path is not None and path.exists() else []
     done = {(point["rank"], point["gamma"], json.dumps(point["items"])) for point in points}
     fitted: dict[str, ItemItem] = {}
@@ -75,7 +77,7 @@ def study(name: str, train: Any, factors: list[dict[str, Any]], items: list[dict
 
     last: tuple[dict[str, Any], Any, float] | None = None  # the factors of the point before: often those of the next
     asked = [(about, {}) for about in factors]
-    asked += [({"rank": auto_rank(train), "gamma": 0.0}, changed) for changed in items[1:]]
+    asked += [(usual, changed) for changed in items[1:]]
     for about, changed in asked:
         if (about["rank"], about["gamma"], json.dumps(changed)) in done:
             continue

@@ -114,7 +114,7 @@ def main() -> None:
         case = {"generated": generated, "ml100k": ratings}.get(name, lambda n=name: interactions(n))()
         mask = case.draw(0.8 if name == "ml100k" else 0.5, 0)
         for method in chosen:
-            store.get(f"{name} {method}", lambda c=case, k=mask, m=method: measured(c, k, m, methods[m]))
+            store.get(f"{name} {method}", lambda _, c=case, k=mask, m=method: measured(c, k, m, methods[m]))
     store.write("beside.md", report(store))
 
 

@@ -8,7 +8,9 @@ first draw, by shares of the value from which on a model is zero; all draws then
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -169,19 +171,25 @@ def choose(case: Case, method: Method, mask: Any, metric: str) -> tuple[dict[str
     return best[1], best[2]
 
 
-def run_cell(case: Case, name: str, rate: float, draws: int, metric: str, figures: tuple[str, ...]) -> dict[str, Any]:
-    """One method at one rate: chosen once, measured on every draw."""
+def run_cell(
+    case: Case, name: str, rate: float, draws: int, metric: str, figures: tuple[str, ...],
+    before: dict[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """One method at one rate: chosen once, measured on every draw; a cell ``before`` keeps its choice and its draws."""
     method, start = METHODS[name], time.process_time()
-    point, at_end = choose(case, method, case.draw(rate, 0), metric)
-    chosen = time.process_time() - start
-    runs = []
-    for seed in range(draws):
+    if before is None:
+        point, at_end = choose(case, method, case.draw(rate, 0), metric)
+        cell: dict[str, Any] = {"regularisation": point, "at_end_of_grid": at_end}
+        cell |= {"choosing_cpu": time.process_time() - start, "runs": []}
+    else:
+        cell = {**before, "runs": list(before["runs"])}
+    for seed in range(len(cell["runs"]), draws):
         mask, start = case.draw(rate, seed), time.process_time()
-        model = method.fit(case, mask, point)
+        model = method.fit(case, mask, cell["regularisation"])
         seconds = time.process_time() - start
         found = measure(case, model, case.hidden(mask))
-        runs.append({**{key: found[key] for key in figures}, "cpu": seconds, "iterations": model.n_iter_})
-    return {"regularisation": point, "at_end_of_grid": at_end, "choosing_cpu": chosen, "runs": runs}
+        cell["runs"].append({**{key: found[key] for key in figures}, "cpu": seconds, "iterations": model.n_iter_})
+    return cell
 
 
 def mean_and_spread(cell: dict[str, Any], figure: str) -> tuple[float, float]:
@@ -207,16 +215,29 @@ class Store:
         """All cells, those of other scripts included."""
         return {**self.others, **self.cells}
 
-    def get(self, key: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        if key not in self.known():
-            self.cells[key] = make()
+    def get(self, key: str, make: Callable[[dict[str, Any] | None], dict[str, Any]], draws: int = 1) -> dict[str, Any]:
+        """The cell of ``key``, made where it is not known; one of fewer than ``draws`` draws gets the others."""
+        before = self.known().get(key)
+        if before is None or len(before["runs"]) < draws:
+            cell = make(before)
             if self.path is not None:
-                self.path.parent.mkdir(exist_ok=True)
-                unfinished = self.path.with_suffix(".part")
-                unfinished.write_text(json.dumps(self.cells, indent=1) + "\n")
-                unfinished.replace(self.path)  # a run that is ended while writing spoils nothing
-            print(key, {k: round(v, 4) for k, v in self.cells[key]["runs"][0].items()}, flush=True)
+                self._keep(key, cell)
+            self.cells[key] = cell
+            print(key, {k: round(v, 4) for k, v in cell["runs"][0].items()}, flush=True)
         return self.known()[key]
+
+    def _keep(self, key: str, cell: dict[str, Any]) -> None:
+        """Write the cell beside what is in the file by now: several runs of a script may work on it at once."""
+        assert self.path is not None
+        self.path.parent.mkdir(exist_ok=True)
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        if self.path.exists():
+            self.cells = json.loads(self.path.read_text())
+        unfinished = self.path.with_suffix(".part")
+        unfinished.write_text(json.dumps({**self.cells, key: cell}, indent=1) + "\n")
+        unfinished.replace(self.path)  # a run that is ended while writing spoils nothing
+        os.close(folder)
 
     def write(self, name: str, lines: list[str]) -> None:
         text = "\n".join(lines) + "\n"

@@ -39,7 +39,10 @@ def main() -> None:
                 for rate in rates:
                     store.get(
                         f"{name} {rate} {method}",
-                        lambda c=case, m=method, r=rate, q=metric, s=shown: run_cell(c, m, r, args.draws, q, s),
+                        lambda before, c=case, m=method, r=rate, q=metric, s=shown: run_cell(
+                            c, m, r, args.draws, q, s, before
+                        ),
+                        args.draws,
                     )
     lines = report(store)
     store.write("figures.md", lines)

@@ -24,9 +24,10 @@ def main() -> None:
             for rate in rates:
                 store.get(
                     f"{name} {rate} {method}",
-                    lambda c=case, m=method, r=rate: run_cell(
-                        c, m, r, args.draws, "average_precision", ("average_precision", "row_auc", "auc")
+                    lambda before, c=case, m=method, r=rate: run_cell(
+                        c, m, r, args.draws, "average_precision", ("average_precision", "row_auc", "auc"), before
                     ),
+                    args.draws,
                 )
     lines = ["| data | ω | " + " | ".join(NAMES) + " |", "|---" * (len(NAMES) + 2) + "|"]
     for name in names if args.smoke else DATA:

@@ -30,7 +30,9 @@ def main() -> None:
         for method in args.methods:
             for rate in rates:
                 store.get(
-                    f"{name} {rate} {method}", lambda c=case, m=method, r=rate: run_cell(c, m, r, draws, "auc", FIGURES)
+                    f"{name} {rate} {method}",
+                    lambda before, c=case, m=method, r=rate: run_cell(c, m, r, draws, "auc", FIGURES, before),
+                    draws,
                 )
     store.write(f"{title}.md", report(store, args.smoke))
     if args.smoke:

@@ -112,14 +112,39 @@ def test_regress_columns(width, negative_weight):
     size = values.shape[1]
     nearest = nearest_twin(gram_twin(values, weights), np.ones(size), width).astype(np.int32)
     solved = np.zeros(nearest.shape)
-    scratch = np.zeros((width, width)), np.full(size, width - 1, np.uint32), np.empty(width, np.int64)
+    scratch = regression_scratch(size, width)
     for start, stop in ((0, 9), (9, size)):
         failed = regress_columns(
-            start, stop, nearest, *columns[:2], column_weights, likes, *rows, weights, negative_weight, ridge,
+            start, stop, nearest, *columns[:2], column_weights, likes, *rows, weights, negative_weight, False, ridge,
             *gram, solved, *scratch,
         )  # fmt: skip
         assert failed == -1
     expected = regression_twin(values, weights, nearest, negative_weight, ridge)
+    np.testing.assert_allclose(solved, expected, rtol=1e-10, atol=1e-12)
+
+
+def regression_scratch(size, width):
+    return np.zeros((width + 1, width + 2)), np.full(size, width, np.uint32), np.empty(width, np.int64)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.3])
+@pytest.mark.parametrize("width", [1, 5, 24])
+def test_regress_columns_of_even_weights_needs_the_gram_matrix_alone(width, weight):
+    """Likes of the weight of every other pair: the same system, read from G."""
+    values, weights = signed()
+    values = weight * (values > 0)
+    rows, columns, column_weights, likes = both_ways(values)
+    gram = stored_gram(values, weights)
+    size = values.shape[1]
+    nearest = nearest_twin(gram_twin(values, weights), np.ones(size), width).astype(np.int32)
+    solved = np.zeros(nearest.shape)
+    no_users = np.full(len(columns[0]), 10**9)  # of any item: none is read
+    failed = regress_columns(
+        0, size, nearest, no_users, *columns[1:2], column_weights, likes, *rows, weights, weight, True, 2 + gram[3],
+        *gram, solved, *regression_scratch(size, width),
+    )  # fmt: skip
+    assert failed == -1
+    expected = regression_twin(values, weights, nearest, weight, 2 + gram[3])
     np.testing.assert_allclose(solved, expected, rtol=1e-10, atol=1e-12)
 
 
@@ -128,10 +153,9 @@ def test_regress_columns_names_a_singular_system():
     rows, columns, column_weights, likes = both_ways(values)
     gram = stored_gram(values, np.ones(4))
     nearest = np.array([[2, 1], [2, 0], [1, 0]], np.int32)
-    scratch = np.zeros((2, 2)), np.full(3, 1, np.uint32), np.empty(2, np.int64)
     failed = regress_columns(
-        0, 3, nearest, *columns[:2], column_weights, likes, *rows, np.ones(4), 1.0, np.zeros(3), *gram,
-        np.zeros((3, 2)), *scratch,
+        0, 3, nearest, *columns[:2], column_weights, likes, *rows, np.ones(4), 1.0, False, np.zeros(3), *gram,
+        np.zeros((3, 2)), *regression_scratch(3, 2),
     )  # fmt: skip
     assert failed == 0
 

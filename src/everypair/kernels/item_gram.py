@@ -154,6 +154,7 @@ def regress_columns(
     signs: Any,
     user_weights: Any,
     negative_weight: Any,
+    even: Any,
     ridge: Any,
     gram_start: Any,
     gram_items: Any,
@@ -169,12 +170,15 @@ def regress_columns(
         A = ρ G_NN + Σ_{i∈Ω_t} d_i (c_it − ρ) x_iN x_iNᵀ + diag(ridge_N),   h = Σ_{i∈Ω_t, liked} d_i c_it x_iN
 
     ``nearest`` lists candidates in *descending* order with −1 at the end. The row of G stored for candidate a then
-    holds only candidates before a, which belong left of A's diagonal, and items that are none: those are sent to the
-    last column, which no candidate needs, so that the loop over stored pairs has no branch. ``A`` has a row and a
-    column per candidate, ``places`` says "last column" for every item, ``found`` has a place per candidate. Returns the
-    first column whose system is not positive definite, or −1.
+    holds only candidates before a, which belong left of A's diagonal, and items that are none: those are sent to column
+    W, the width of ``nearest``, so that the loop over stored pairs has no branch. Where things are ``even`` (targets
+    are the items of G themselves, every stored pair is a like of weight ρ) A is ρ G_NN and h = ρ G_Nt: the target has
+    column W + 1, from which h is read, and no user is looked at. ``A`` has W + 1 rows and W + 2 columns, ``places``
+    says W for every item, ``found`` has a place per candidate. Returns the first column whose system is not positive
+    definite, or −1.
     """
-    last = np.uint32(nearest.shape[1] - 1)
+    none = np.uint32(nearest.shape[1])
+    own = np.uint32(nearest.shape[1] + 1)
     for t in range(start, stop):
         size = 0
         while size < nearest.shape[1] and nearest[t, size] >= 0:
@@ -184,8 +188,13 @@ def regress_columns(
         for a in range(size):
             places[nearest[t, a]] = a
             solved[t, a] = 0.0
+            A[a, own] = 0.0
             for b in range(a):
                 A[a, b] = 0.0
+        if even:
+            for s in range(gram_start[t], gram_start[t + 1]):
+                A[places[gram_items[s]], own] = negative_weight * gram_values[s]
+            places[t] = own
         for a in range(size):
             l = nearest[t, a]
             for s in range(gram_start[l], gram_start[l + 1]):
@@ -193,13 +202,17 @@ def regress_columns(
         for a in range(size):
             l = nearest[t, a]
             A[a, a] = negative_weight * diagonal[l] + ridge[l]
-        for s in range(column_start[t], column_start[t + 1]):
+        if even:
+            places[t] = none
+            for a in range(size):
+                solved[t, a] = A[a, own]
+        for s in range(column_start[t], column_start[t] if even else column_start[t + 1]):
             i = users[s]
             gain = user_weights[i] * column_weights[s] if likes[s] else 0.0
             hits = 0
             for r in range(row_start[i], row_start[i + 1]):
                 a = places[items[r]]
-                if a != last or items[r] == nearest[t, last]:
+                if a != none:
                     solved[t, a] += gain * signs[r]
                     found[hits] = r
                     hits += 1
@@ -210,7 +223,7 @@ def regress_columns(
                     for y in range(x, hits):  # a row lists its items in ascending order, the candidates descend
                         A[a, places[items[found[y]]]] += part * signs[found[y]]
         for a in range(size):
-            places[nearest[t, a]] = last
+            places[nearest[t, a]] = none
         if not factorize(A, size):
             return t
         substitute(A, size, solved[t])

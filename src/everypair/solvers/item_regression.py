@@ -48,17 +48,20 @@ def regress(gram: ItemGram, nearest: NDArray[np.int32], columns: Columns, ridge:
     dtype = gram.values.dtype
     solved = np.zeros((n_targets, width), dtype)
     penalty = ridge.of(gram.diagonal)
+    weight = dtype.type(ridge.negative_weight)
+    even = columns is gram.columns and bool(columns.likes.all()) and bool(np.all(columns.weights == weight))
     scratch: dict[int, tuple[Array, ...]] = {}
 
     def work(chunk: Chunk, worker: int) -> int:
         if worker not in scratch:
             scratch[worker] = (
-                np.zeros((width, width), dtype), np.full(gram.n_items, width - 1, np.uint32), np.empty(width, np.int64),
+                np.zeros((width + 1, width + 2), dtype), np.full(gram.n_items, width, np.uint32),
+                np.empty(width, np.int64),
             )  # fmt: skip
         return regress_columns(
             *chunk, nearest, columns.start, columns.users, columns.weights, columns.likes, gram.row_start, gram.items,
-            gram.signs, gram.user_weights, dtype.type(ridge.negative_weight), penalty, gram.start, gram.later,
-            gram.values, gram.diagonal, solved, *scratch[worker],
+            gram.signs, gram.user_weights, weight, even, penalty, gram.start, gram.later, gram.values, gram.diagonal,
+            solved, *scratch[worker],
         )  # fmt: skip
 
     if max(run_chunks(work, even_chunks(n_targets, COLUMNS_AT_ONCE), n_threads)) >= 0:

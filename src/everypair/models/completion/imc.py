@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from everypair.check import integer
-from everypair.models.completion.base import Data, Estimate
-from everypair.models.completion.masked import MaskedModel
-from everypair.models.completion.maxide import weights_norm
-from everypair.problem.low_rank import LowRank
+from everypair.models.completion.base import Data
+from everypair.models.completion.masked import SpannedModel
 from everypair.problem.masked import MaskedProblem
 from everypair.solvers.inductive import Inductive, InductiveState
 
 
-class IMC(MaskedModel):
+class IMC(SpannedModel):
     """Weights of features of a given rank at observed entries: ½ Σ_Ω (a_iᵀ W Hᵀ c_j − y)² + ½ λ (‖W‖² + ‖H‖²).
 
     The ridge is λ times the nuclear norm of W Hᵀ at its best split, so with enough ``rank`` it is :class:`Maxide`, not
@@ -37,7 +35,6 @@ class IMC(MaskedModel):
     """
 
     regularisers: ClassVar[tuple[str, ...]] = ("reg",)
-    needs_features: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -70,9 +67,3 @@ class IMC(MaskedModel):
 
     def _solver(self, problem: MaskedProblem, regularisation: dict[str, float]) -> Inductive:
         return Inductive(problem, regularisation["reg"])
-
-    def _estimate(self, problem: MaskedProblem, state: InductiveState) -> Estimate:
-        return Estimate(LowRank.zero(problem.shape), state.weights)
-
-    def _strongest(self, problem: MaskedProblem) -> dict[str, float]:
-        return {"reg": weights_norm(problem)}

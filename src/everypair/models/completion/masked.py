@@ -1,13 +1,16 @@
-"""What the models that count observed entries only have in common: their problem and its strongest regularisation."""
+"""What models that count observed entries only have in common: their problem and its strongest regularisation."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
 
 from everypair.check import is_number
-from everypair.models.completion.base import CompletionModel, Data
+from everypair.models.completion.base import CompletionModel, Data, Estimate
 from everypair.parallel import resolve_threads
 from everypair.problem.bilinear import Bilinear
+from everypair.problem.low_rank import LowRank
 from everypair.problem.masked import MaskedProblem
 
 
@@ -30,6 +33,20 @@ class MaskedModel(CompletionModel):
     def _strongest(self, problem: MaskedProblem) -> dict[str, float]:
         nuclear, l1 = problem.strongest()
         return {"nuclear_reg": nuclear, "l1_reg": l1}
+
+
+class SpannedModel(MaskedModel):
+    """Base of models of P_Ω(Y) by A Z Cᵀ alone, with one regulariser: what they say lies in the span of features."""
+
+    needs_features: ClassVar[bool] = True
+
+    def _estimate(self, problem: MaskedProblem, state: Any) -> Estimate:
+        return Estimate(LowRank.zero(problem.shape), state.weights)
+
+    def _strongest(self, problem: MaskedProblem) -> dict[str, float]:
+        """‖AᵀP_Ω(Y)C‖₂, from which on Z is zero."""
+        (regulariser,) = self.regularisers
+        return {regulariser: float(np.linalg.norm(problem.slope(problem.observed.values), 2))}
 
 
 def checked_step(name: str, value: float, limit: float, hint: str) -> float:

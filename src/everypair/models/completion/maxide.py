@@ -6,14 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from everypair.models.completion.base import Estimate
-from everypair.models.completion.masked import MaskedModel
-from everypair.problem.low_rank import LowRank
+from everypair.models.completion.masked import SpannedModel
 from everypair.problem.masked import MaskedProblem
 from everypair.solvers.maxide import AcceleratedWeights, WeightsState
 
 
-class Maxide(MaskedModel):
+class Maxide(SpannedModel):
     """Low-rank weights of features at observed entries: λ‖Z‖_* + ½‖P_Ω(A Z Cᵀ − Y)‖².
 
     Everything it says lies in the span of the features; ``side_weights_`` is Z.
@@ -38,7 +36,6 @@ class Maxide(MaskedModel):
     """
 
     regularisers: ClassVar[tuple[str, ...]] = ("nuclear_reg",)
-    needs_features: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -65,15 +62,3 @@ class Maxide(MaskedModel):
 
     def _solver(self, problem: MaskedProblem, regularisation: dict[str, float]) -> AcceleratedWeights:
         return AcceleratedWeights(problem, regularisation["nuclear_reg"])
-
-    def _estimate(self, problem: MaskedProblem, state: WeightsState) -> Estimate:
-        return Estimate(LowRank.zero(problem.shape), state.weights)
-
-    def _strongest(self, problem: MaskedProblem) -> dict[str, float]:
-        return {"nuclear_reg": weights_norm(problem)}
-
-
-def weights_norm(problem: MaskedProblem) -> float:
-    """‖AᵀP_Ω(Y)C‖₂: the regularisation from which on the weights of features are zero."""
-    slope = problem.slope(problem.observed.values)
-    return float(np.linalg.norm(slope, 2))

@@ -77,9 +77,9 @@ class Blend(ScoredModel):
 
     The mean is over all items and ``zero`` is the score that a part pulls unknown pairs to. ``Blend()`` is a
     :class:`~everypair.OneClassMF`, which sees what all users have in common, and an :class:`~everypair.ItemItem`, which
-    sees what stands side by side, with fixed weights: the model to start with. It took 1.2 to 2.7 times the time of the
-    factors alone, and 4 times where those take a second. Top lists are exact and never need the scores of all users at
-    once.
+    sees what stands side by side, with fixed weights: the model to start with. It took 1.1 to 2.7 times the time of the
+    factors alone, and 4 to 5 times where those take less than half a second. Top lists are exact and never need the
+    scores of all users at once.
 
     Parameters
     ----------
