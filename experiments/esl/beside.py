@@ -141,7 +141,7 @@ def two_tower(task: Task, widths: tuple[int, ...], rank: int, seconds: float, po
     adam = make_optimizer("adam", objective)
     adam.step(TowerState(theta, adam.fresh(theta)))
     state = TowerState(theta, adam.fresh(theta))
-    return along(adam.step, state, lambda state: (state.left, everyone.factors(state.theta[1])), task, seconds, points)
+    return along(adam.step, state, lambda state: (state.left, everyone.at(state.theta[1]).factors), task, seconds, points)
 
 
 def peer(kind: str, task: Task, widths: tuple[int, ...], rank: int, seconds: float, points: int) -> Any:

@@ -68,7 +68,7 @@ class Peer:
     def factors(self, state: Any) -> tuple[Any, Any]:
         """U and V."""
         theta = jax.tree_util.tree_map(np.asarray, state[0])
-        return tuple(tower.factors(part) for tower, part in zip(self.towers, theta))
+        return tuple(tower.at(part).factors for tower, part in zip(self.towers, theta))
 
     def _updated(self, theta: Any, moments: Any, batch: Any) -> Any:
         gradient = jax.grad(lambda theta: losses(self.kind, self.layers, theta, batch))(theta)

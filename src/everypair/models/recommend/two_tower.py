@@ -299,7 +299,7 @@ class TwoTower(GrowingModel):
         if rows is None:
             assert plan.feature_map is not None
             count = plan.feature_map(features, None, plan.dtype).shape[0]
-            return plan.tower(count, features, known=False).factors(theta)
+            return plan.tower(count, features, known=False).at(theta).factors
         problem = self._row_problem(side, rows, self._aligned_targets(rows, targets), weights, values)
         other = self.right_factors_ if side == LEFT else self.left_factors_
         if plan.function is not None:

@@ -58,7 +58,7 @@ class Adam(Evaluated):
         left, right = (with_ids_dropped(tower, self.dropout, random) for tower in self.objective.towers)
         if left is self.objective.towers[0] and right is self.objective.towers[1]:
             return self.objective.gradient(point)
-        return self.objective.gradient(self.objective.at(point.theta, (left, right)), (left, right))
+        return self.objective.gradient(self.objective.at(point.theta, (left, right)))
 
 
 def with_ids_dropped(tower: Any, share: float, random: np.random.Generator) -> Any:
