@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from everypair.features.matrix import Features
 from everypair.neural import towers
+from everypair.neural.blocks import aligned, blocks, filled
 from everypair.neural.functions import FunctionTower, PureTower, padded
 from everypair.neural.inputs import Inputs
 from everypair.neural.layers import Layers
@@ -67,3 +68,19 @@ def test_padded_rows_multiply_like_the_matrix():
     X = sp.csr_array(random.random((6, 5)) * (random.random((6, 5)) < 0.4))
     W = random.normal(size=(5, 2))
     np.testing.assert_allclose(np.asarray(padded(X) @ W), X @ W, rtol=1e-5, atol=1e-6)
+
+
+def test_blocks_are_where_jax_reads_them_without_a_copy():
+    array = aligned((ROWS, 3), np.float32)
+    array[:] = 1
+    for rows, size in blocks(ROWS):
+        block = filled(array, rows, size)
+        assert jax.device_put(block).unsafe_buffer_pointer() == block.ctypes.data
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_activations_of_many_rows_are_not_kept(kept, monkeypatch):
+    monkeypatch.setattr(towers, "KEPT_ROWS", ROWS if kept else ROWS - 1)
+    tower = Perceptron(Inputs(ROWS), Layers((4,), 2), np.dtype(np.float32))
+    found = tower.at(tower.start(np.random.default_rng(0)))
+    assert [trace is not None for trace in found.above.traces] == [kept] * 2
