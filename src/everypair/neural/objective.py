@@ -123,6 +123,22 @@ class TowerObjective:
         self._add_products(RIGHT, right, [(H, point.grams[LEFT].matrix), (V, self._cross(LEFT, W, U))])
         return left, right
 
+    def curvature_root(self, point: Point, random: np.random.Generator) -> Both:
+        """Jᵀ H^½ ε for random signs ε: squared, it is diag(JᵀHJ) in the mean, where no t is negative."""
+        curvatures = np.sqrt(np.maximum(point.stored.curvatures, 0)) * self._signs(random, len(point.stored.curvatures))
+        left, right = self._sums(LEFT, curvatures, point.right), self._by_columns(curvatures, point.left)
+        for side, root in ((LEFT, left), (RIGHT, right)):
+            values, vectors = np.linalg.eigh(point.grams[1 - side].matrix)
+            weights = self.factor_space.rows[side].this_weights[:, None]
+            signs = np.divide(self._signs(random, root.shape), np.sqrt(weights), where=weights > 0,
+                              out=np.zeros_like(root))  # fmt: skip
+            self._add_products(side, root, [(signs, (vectors * np.sqrt(np.maximum(values, 0))).T)])
+        left, right = (side.adjoint(root) for side, root in zip(point.sides, (left, right)))
+        return left, right
+
+    def _signs(self, random: np.random.Generator, shape: Any) -> Array:
+        return (2 * random.integers(0, 2, shape, np.int8) - 1).astype(self.dtype)
+
     def _pulled(self, point: Point, gradients: tuple[Array, Array], ridged: Both) -> Both:
         """[⟨J_u, G_u⟩ + λ_u x_u; ⟨J_v, G_v⟩ + λ_v x_v] for gradients by the factors and ``ridged`` x."""
         left, right = (
