@@ -7,9 +7,10 @@ citeulike_t  cold items: not in training, known by their words (tf-idf) alone; a
              one for validation; only they are ranked
 generated    cold items whose taste is the exclusive or of two of their features: no linear model can know it
 
-A method's figures are those at its best validation MAP@5 within the budget. Sampled methods first try rates and sizes of
-batches for a quarter of the budget each and go on with the best by validation. ``--refit``: then every method is trained
-on training and validation pairs together, for as many steps as were best. One core; CPU seconds of training alone.
+A method's figures are those at its best validation MAP@5 within the budget. Sampled methods first try rates and sizes
+of batches for a quarter of the budget each and go on with the best by validation. ``--refit``: then every method is
+trained on training and validation pairs together, for as many steps as were best. One core; CPU seconds of training
+alone.
 Methods run so far are kept in beside_<data>.json, and a run replaces those it names. Writes .md.
 """
 
@@ -222,7 +223,8 @@ def report(record: dict[str, Any]) -> str:
         f"Towers {'-'.join(map(str, (*record['widths'], record['rank'])))}; {record['seconds']:g} CPU seconds on one "
         "core at most; figures at the best validation MAP@5.",
         "",
-        "| method | MAP@5 | nDCG@10 | recall@20 | at CPU s | chosen |" + " refit: MAP@5 | nDCG@10 | recall@20 |" * refit,
+        "| method | MAP@5 | nDCG@10 | recall@20 | at CPU s | chosen |"
+        + " refit: MAP@5 | nDCG@10 | recall@20 |" * refit,
         "|---|---|---|---|---|---|" + "---|---|---|" * refit,
     ]
     for short, method in METHODS.items():

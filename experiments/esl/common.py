@@ -93,7 +93,7 @@ def write(folder: Path, name: str, record: Any, text: str | None = None) -> None
 
 
 def merged(folder: Path, name: str, about: dict[str, Any], key: str, entries: dict[str, Any]) -> None:
-    """Put ``about``, and ``entries`` under ``key``, into <name>.json; entries of other names stay, whoever wrote them."""
+    """Put ``about``, and ``entries`` under ``key``, into <name>.json; entries of other names stay as they are."""
     path = folder / f"{name}.json"
     with open(Path(tempfile.gettempdir()) / f"everypair-{name}.lock", "w") as lock:
         if fcntl is not None:

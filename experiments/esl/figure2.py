@@ -4,9 +4,9 @@
 
 The paper's seven methods, both line searches of its Newton method, ours (gauss-newton, adam). One core, CPU seconds of
 the steps alone, the same start; the evaluation of L is in the time where a method needs it, of MAP@5 never. A twentieth
-of the training pairs is left out of training: a method's MAP@5 is that where MAP@5 on them was best. Results are written
-as they come; methods run so far are kept in figure2_<data>.json, and a run replaces those it names, also beside another
-run. Writes .md and (matplotlib) .png.
+of the training pairs is left out of training: a method's MAP@5 is that where MAP@5 on them was best. Results are
+written as they come; methods run so far are kept in figure2_<data>.json, and a run replaces those it names, also beside
+another run. Writes .md and (matplotlib) .png.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 m ← β₁m + (1 − β₁)g,   v ← β₂v + (1 − β₂)g²,   x ← x − δ_t m̂ / (√v̂ + ε),   θ ← θ + (η + 1)/(t + η) (x − θ)
 
 δ_t rises over the first ten steps. The model is θ, an average of the iterates x whose memory grows with their number t:
-a share of about 1/(η + 1) of them counts. It ranks better than any of them. With id dropout every step leaves out the ids
-of a random share of the entities that also have features, so that features learn to stand alone; random numbers depend
-on the seed and the step alone.
+a share of about 1/(η + 1) of them counts. It ranks better than any of them. With id dropout every step leaves out the
+ids of a random share of the entities that also have features, so that features learn to stand alone; random numbers
+depend on the seed and the step alone.
 """
 
 from __future__ import annotations
