@@ -21,10 +21,10 @@ from everypair.neural.optimizers.state import Evaluated, TowerState
 from everypair.neural.towers import Perceptron
 from everypair.neural.trees import Both, plain, precision, zeros_like
 
-RATE = 6e-3
+RATE = 3e-3
 MEAN, SQUARE, SMALL = 0.9, 0.99, 1e-8  # β₁, β₂, ε: gradients are exact, a short memory of squares is enough
 RISE = 10
-AVERAGED = 8.0  # η
+AVERAGED = 4.0  # η
 STEPS = 5  # of one sweep
 
 
