@@ -21,6 +21,7 @@ from everypair.neural.optimizers.state import Evaluated, TowerState
 from everypair.neural.trees import Both, inner, leafwise, plus, zeros_like
 
 REMEMBERED = 0.9  # of the average of z²
+FIRST_DRAWS = 10  # of z before the first step: one alone may be near zero where diag(G) is large
 SMALL = 1e-8  # in place of a ridge of zero
 
 
@@ -76,13 +77,15 @@ class GaussNewton(Evaluated):
 
     def _scaling(self, squares: Both, point: Point, steps: int) -> tuple[Both, Both]:
         """The average of z² with this step's, and 1/diag(G)."""
-        found = self.objective.curvature_root(point, np.random.default_rng([self.seed, steps]))
-        squares = leafwise(
-            lambda v, z: v.dtype.type(REMEMBERED) * v + v.dtype.type(1 - REMEMBERED) * z * z, squares, found
-        )
-        share = 1 - REMEMBERED ** (steps + 1)  # an average from zero
+        random, draws = np.random.default_rng([self.seed, steps]), 1 if steps else FIRST_DRAWS
+        for number in range(draws):
+            share = 1 - REMEMBERED if steps else 1 / (number + 1)
+            root = self.objective.curvature_root(point, random)
+            squares = leafwise(
+                lambda v, z, share=share: v.dtype.type(1 - share) * v + v.dtype.type(share) * z * z, squares, root
+            )
         left, right = (
-            leafwise(lambda v, reg=reg: 1 / (v / v.dtype.type(share) + v.dtype.type(reg or SMALL)), part)
+            leafwise(lambda v, reg=reg: 1 / (v + v.dtype.type(reg or SMALL)), part)
             for part, reg in zip(squares, self.objective.reg)
         )
         return squares, (left, right)
