@@ -1,14 +1,17 @@
 """TwoTower beside OneClassMF, and beside the same towers with sampled softmax and BPR, at equal CPU time.
 
-    python experiments/esl/beside.py [--data ml1m citeulike_t generated] [--seconds 60] [--report]
+    python experiments/esl/beside.py [--data ml1m citeulike_t generated] [--seconds 60] [--refit] [--report]
 
 ml1m         ids alone, a twentieth of the training pairs is the validation; ml1m_9to1 with another split
 citeulike_t  cold items: not in training, known by their words (tf-idf) alone; a seventh of the items is for the test,
              one for validation; only they are ranked
 generated    cold items whose taste is the exclusive or of two of their features: no linear model can know it
 
-A method's figures are those at its best validation MAP@5 within the budget. One core; CPU seconds of training alone.
-Writes beside_<data>.json and .md.
+A method's figures are those at its best validation MAP@5 within the budget. Sampled methods first try rates and sizes
+of batches for a quarter of the budget each and go on with the best by validation. ``--refit``: then every method is
+trained on training and validation pairs together, for as many steps as were best. One core; CPU seconds of training
+alone.
+Methods run so far are kept in beside_<data>.json, and a run replaces those it names. Writes .md.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from common import RESULTS, cpu, datasets, figures, load, one_core, parse, write
+from common import RESULTS, cpu, datasets, figures, load, merged, one_core, parse, write
 from sampled import Peer
 from sklearn.feature_extraction.text import TfidfTransformer
 
@@ -40,6 +43,7 @@ from everypair.problem.negatives import Negatives
 
 METRICS = ("map@5", "ndcg@10", "recall@20")
 KS = (5, 10, 20)
+RATES, BATCHES = (1e-3, 3e-3, 1e-2), (2048, 8192)  # of sampled methods
 METHODS = {
     "tower": "TwoTower (adam, every pair)",
     "mf": "OneClassMF",
@@ -59,10 +63,15 @@ class Task:
         """Features of the items to learn from."""
         return None if self.words is None else self.words[self.parts["train"]]
 
-    def measured(self, left: Any, right: Any) -> dict[str, Any]:
-        """Metrics on both; ``right`` has factors of all items."""
+    def whole(self) -> Task:
+        """Learn from the validation pairs too."""
+        return Task(self.train + self.validation, sp.csr_matrix(self.train.shape, dtype=np.float32), self.test)
+
+    def measured(self, left: Any, right: Any, names: tuple[str, ...] = ("validation", "test")) -> dict[str, Any]:
+        """Metrics on both, or on one; ``right`` has factors of all items."""
         parts = {}
-        for name, truth in (("validation", self.validation), ("test", self.test)):
+        for name in names:
+            truth = self.validation if name == "validation" else self.test
             if self.parts is None:
                 seen = self.train if name == "validation" else self.train + self.validation
                 found = figures(left, right, seen, truth, KS)
@@ -120,18 +129,30 @@ def towers_of(task: Task, widths: tuple[int, ...], rank: int) -> tuple[Any, Any,
 
 def along(step: Any, state: Any, factors: Any, task: Task, seconds: float, points: int) -> list[dict[str, Any]]:
     """Train for so many CPU seconds; measure now and then."""
-    spent, found = 0.0, []
+    spent, found, steps = 0.0, [], 0
     while spent < seconds:
         begin = cpu()
         state = step(state)
-        spent += cpu() - begin
+        spent, steps = spent + cpu() - begin, steps + 1
         if spent >= seconds * (len(found) + 1) / points or spent >= seconds:
-            found.append({"seconds": spent, **task.measured(*factors(state))})
+            found.append({"seconds": spent, "steps": steps, **task.measured(*factors(state))})
     return found
 
 
-def two_tower(task: Task, widths: tuple[int, ...], rank: int, seconds: float, points: int) -> list[dict[str, Any]]:
-    """What TwoTower's defaults do, with the clock outside."""
+def best_of(points: list[dict[str, Any]]) -> dict[str, Any]:
+    return max(points, key=lambda one: one["validation"]["map@5"])
+
+
+def repeated(steps: int, step: Any, state: Any, factors: Any, task: Task) -> dict[str, Any]:
+    """Train for so many steps; the test's figures."""
+    begin = cpu()
+    for _ in range(steps):
+        state = step(state)
+    return {"seconds": cpu() - begin, "steps": steps, **task.measured(*factors(state), ("test",))}
+
+
+def two_tower(task: Task, widths: tuple[int, ...], rank: int) -> Any:
+    """What TwoTower's defaults do, with the clock outside: step, first state, factors of a state."""
     pairs, loss = Pairs.from_matrix(task.train), get_loss("logistic")
     negatives = Negatives.from_scheme(pairs, auto_negative_weight("auto", pairs, loss), "constant", -1.0)
     *towers, everyone = towers_of(task, widths, rank)
@@ -139,21 +160,44 @@ def two_tower(task: Task, widths: tuple[int, ...], rank: int, seconds: float, po
     objective = TowerObjective(pairs, loss, negatives, towers, (reg, reg))
     theta = tuple(tower.start(np.random.default_rng(side)) for side, tower in enumerate(towers))
     adam = make_optimizer("adam", objective)
-    adam.step(TowerState(theta, adam.fresh(theta)))
+    adam.step(TowerState(theta, adam.fresh(theta)))  # compiles
     state = TowerState(theta, adam.fresh(theta))
-    return along(adam.step, state, lambda state: (state.left, everyone.factors(state.theta[1])), task, seconds, points)
+    return adam.step, state, lambda state: (state.left, everyone.at(state.theta[1]).factors)
 
 
-def peer(kind: str, task: Task, widths: tuple[int, ...], rank: int, seconds: float, points: int) -> Any:
+def peer(kind: str, task: Task, widths: tuple[int, ...], rank: int, rate: float, batch: int) -> Any:
+    """The same of a sampled method."""
     *towers, everyone = towers_of(task, widths, rank)
     words = None if task.words is None else padded(task.known)
     theta = tuple(tower.start(np.random.default_rng(side)) for side, tower in enumerate(towers))
-    found = Peer(kind, (towers[0], everyone), task.train, words)
-    found.step(found.start(theta))
-    return along(found.step, found.start(theta), found.factors, task, seconds, points)
+    found = Peer(kind, (towers[0], everyone), task.train, rate, batch, words)
+    found.step(found.start(theta))  # compiles
+    return found.step, found.start(theta), found.factors
 
 
-def factorization(task: Task, rank: int, seconds: float) -> list[dict[str, Any]]:
+def trained(make: Any, task: Task, seconds: float, points: int, refit: bool) -> dict[str, Any]:
+    found = {"points": along(*make(task), task, seconds, points)}
+    if refit:
+        whole = task.whole()
+        found["refit"] = repeated(best_of(found["points"])["steps"], *make(whole), whole)
+    return found
+
+
+def tried_peer(kind: str, task: Task, widths: Any, rank: int, seconds: float, points: int, refit: bool) -> Any:
+    """Rates and batches on a quarter of the budget each, then the best of them."""
+    tried = []
+    for rate in RATES:
+        for batch in BATCHES:
+            run = along(*peer(kind, task, widths, rank, rate, batch), task, seconds / 4, max(1, points // 4))
+            tried.append({"rate": rate, "batch": batch, "validation": best_of(run)["validation"]["map@5"]})
+            print(kind, tried[-1], flush=True)
+    best = max(tried, key=lambda one: one["validation"])
+    chosen = (best["rate"], best["batch"])
+    found = trained(lambda task: peer(kind, task, widths, rank, *chosen), task, seconds, points, refit)
+    return {**found, "tried": tried}
+
+
+def factorization(task: Task, rank: int, seconds: float, refit: bool) -> dict[str, Any]:
     """OneClassMF with its defaults: to its own end, which comes before the budget's."""
     own = (True, task.words is None)
     model = OneClassMF(rank=rank, own_vectors=own if task.words is not None else True, random_state=0, n_threads=1)
@@ -163,23 +207,37 @@ def factorization(task: Task, rank: int, seconds: float) -> list[dict[str, Any]]
     model.set_params(max_iter=50, time_limit=seconds).fit(task.train, **given)
     spent = cpu() - begin
     right = model.right_factors_ if task.words is None else model.fold_in_items(features=task.words)
-    return [{"seconds": spent, **task.measured(model.left_factors_, right)}]
+    found: dict[str, Any] = {"points": [{"seconds": spent, **task.measured(model.left_factors_, right)}]}
+    if refit:
+        whole = task.whole()
+        model.fit(whole.train)
+        found["refit"] = whole.measured(model.left_factors_, model.right_factors_, ("test",))
+    return found
 
 
 def report(record: dict[str, Any]) -> str:
+    refit = any("refit" in found for found in record["methods"].values())
     lines = [
         f"# TwoTower beside others on {record['data']}",
         "",
         f"Towers {'-'.join(map(str, (*record['widths'], record['rank'])))}; {record['seconds']:g} CPU seconds on one "
         "core at most; figures at the best validation MAP@5.",
         "",
-        "| method | MAP@5 | nDCG@10 | recall@20 | at CPU s |",
-        "|---|---|---|---|---|",
+        "| method | MAP@5 | nDCG@10 | recall@20 | at CPU s | chosen |"
+        + " refit: MAP@5 | nDCG@10 | recall@20 |" * refit,
+        "|---|---|---|---|---|---|" + "---|---|---|" * refit,
     ]
-    for name, points in record["methods"].items():
-        best = max(points, key=lambda one: one["validation"]["map@5"])
-        values = " | ".join(f"{best['test'][metric]:.4f}" for metric in METRICS)
-        lines.append(f"| {name} | {values} | {best['seconds']:.0f} |")
+    for short, method in METHODS.items():
+        if short not in record["methods"]:
+            continue
+        found = record["methods"][short]
+        best = best_of(found["points"])
+        cells = [f"{best['test'][metric]:.4f}" for metric in METRICS] + [f"{best['seconds']:.0f}"]
+        chosen = max(found.get("tried", []), key=lambda one: one["validation"], default=None)
+        cells.append("defaults" if chosen is None else f"rate {chosen['rate']:g}, batch {chosen['batch']}")
+        if refit:
+            cells += [f"{found['refit']['test'][metric]:.4f}" if "refit" in found else "–" for metric in METRICS]
+        lines.append(f"| {method} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -188,34 +246,33 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", default=["ml1m", "citeulike_t", "generated"])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--points", type=int, default=6)
+    parser.add_argument("--points", type=int, default=12)
     parser.add_argument("--widths", type=int, nargs="*", default=(256, 256))
     parser.add_argument("--rank", type=int, default=128)
+    parser.add_argument("--refit", action="store_true", help="then train on validation pairs too (warm items only)")
     parser.add_argument("--report", action="store_true", help="only write the tables again, from the JSON")
     options = parse(parser, RESULTS, seconds=0.05, points=1, widths=(4,), rank=3)
     for data in options.data:
         name = f"beside_{data}"
         path = options.results / f"{name}.json"
-        if options.report:
-            if not path.exists():
-                raise SystemExit(f"{path} does not exist: run the script without --report first.")
-            record = json.loads(path.read_text())
-        else:
+        if not options.report:
             one_core(options.smoke)
             task, widths, rank = task_of(data, options.smoke), tuple(options.widths), options.rank
-            budget = (task, widths, rank, options.seconds, options.points)
-            record = {"data": data, "widths": widths, "rank": rank, "seconds": options.seconds, "methods": {}}
+            refit = options.refit and task.words is None
+            budget = (options.seconds, options.points, refit)
+            about = {"data": data, "widths": widths, "rank": rank, "seconds": options.seconds}
             runs = {
-                "tower": lambda: two_tower(*budget),  # noqa: B023
-                "mf": lambda: factorization(task, rank, options.seconds),  # noqa: B023
-                "softmax": lambda: peer("softmax", *budget),  # noqa: B023
-                "bpr": lambda: peer("BPR", *budget),  # noqa: B023
+                "tower": lambda: trained(lambda task: two_tower(task, widths, rank), task, *budget),  # noqa: B023
+                "mf": lambda: factorization(task, rank, options.seconds, refit),  # noqa: B023
+                "softmax": lambda: tried_peer("softmax", task, widths, rank, *budget),  # noqa: B023
+                "bpr": lambda: tried_peer("BPR", task, widths, rank, *budget),  # noqa: B023
             }
             for short in options.methods:
-                method = METHODS[short]
-                record["methods"][method] = runs[short]()
-                print(data, method, record["methods"][method][-1], flush=True)
-                write(options.results, name, record)
+                merged(options.results, name, about, "methods", {short: runs[short]()})
+                print(data, short, "done", flush=True)
+        elif not path.exists():
+            raise SystemExit(f"{path} does not exist: run the script without --report first.")
+        record = json.loads(path.read_text())
         write(options.results, name, record, report(record))
         print(report(record))
 

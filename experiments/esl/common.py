@@ -5,9 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # not on Windows: run one process at a time there
+    fcntl = None  # type: ignore[assignment]
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import datasets
@@ -28,7 +34,7 @@ RESULTS = Path(__file__).parent / "results"
 OMEGA = {"ml1m": 2.0**-4}  # Table 3; elsewhere the library's rule
 LAMBDA = 4.0  # Table 3, ml1m
 
-__all__ = ["RESULTS", "cpu", "figures", "load", "one_core", "parse", "start_of", "tower_objective", "write"]
+__all__ = ["RESULTS", "cpu", "figures", "load", "merged", "one_core", "parse", "start_of", "tower_objective", "write"]
 
 
 def load(data: str) -> tuple[Any, Any]:
@@ -81,6 +87,20 @@ def cpu() -> float:
 
 def write(folder: Path, name: str, record: Any, text: str | None = None) -> None:
     """Write <name>.json and, with a text, <name>.md."""
-    (folder / f"{name}.json").write_text(json.dumps(record, indent=1))
+    (folder / f"{name}.json").write_text(json.dumps(record))
     if text is not None:
         (folder / f"{name}.md").write_text(text)
+
+
+def merged(folder: Path, name: str, about: dict[str, Any], key: str, entries: dict[str, Any]) -> None:
+    """Put ``about``, and ``entries`` under ``key``, into <name>.json; entries of other names stay as they are."""
+    path = folder / f"{name}.json"
+    with open(Path(tempfile.gettempdir()) / f"everypair-{name}.lock", "w") as lock:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        record = json.loads(path.read_text()) if path.exists() else {}
+        record |= about
+        record[key] = record.get(key, {}) | entries
+        fresh = path.with_suffix(".fresh")
+        fresh.write_text(json.dumps(record))
+        fresh.replace(path)

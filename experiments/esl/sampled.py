@@ -2,6 +2,8 @@
 
 sampled softmax   −log( e^{s_ij} / (e^{s_ij} + Σ_{l∈N} e^{s_il + log(n/|N|)}) ),  N random items shared by the batch
 BPR               log(1 + e^{−(s_ij − s_il)}),  one random item l for each positive
+
+Iterates are averaged as our Adam's are.
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-BATCH, NEGATIVES, RATE, DECAY = 2048, 1024, 2e-3, 1e-5
+from everypair.neural.optimizers.adam import AVERAGED
+
+NEGATIVES, DECAY = 1024, 1e-5
+STEPS = 10  # batches of one step
 
 
 def embed(layers: Any, theta: Any, ids: Any, words: Any) -> Any:
@@ -36,39 +41,46 @@ def losses(kind: str, layers: Any, theta: Any, batch: Any) -> Any:
     return jnp.mean(jax.nn.logsumexp(jnp.concatenate([positive[:, None], negative], axis=1), axis=1) - positive)
 
 
+@jax.jit
+def _averaged(average: Any, theta: Any, share: Any) -> Any:
+    return jax.tree_util.tree_map(lambda mean, x: mean + share * (x - mean), average, theta)
+
+
 class Peer:
     """Adam with a small decay on batches of positives and random negatives."""
 
-    def __init__(self, kind: str, towers: Any, train: Any, words: Any = None, batch: int = BATCH) -> None:
+    def __init__(self, kind: str, towers: Any, train: Any, rate: float, batch: int, words: Any = None) -> None:
         self.kind, self.towers, self.words = kind, towers, words
         self.layers = towers[0].layers
         coo = train.tocoo()
         self.users, self.items, self.count = coo.row, coo.col, train.shape[1]
         self.batch = min(batch, len(self.users))
-        self.adam = optax.adamw(RATE, weight_decay=DECAY)
+        self.adam = optax.adamw(rate, weight_decay=DECAY)
         self.random = np.random.default_rng(0)
         self._update = jax.jit(self._updated)
 
     def start(self, theta: Any) -> Any:
-        """(parameters, state of Adam)."""
+        """(parameters, state of Adam, average of the parameters, number of steps)."""
         theta = jax.tree_util.tree_map(jnp.asarray, theta)
-        return theta, self.adam.init(theta)
+        return theta, self.adam.init(theta), theta, 0
 
     def step(self, state: Any) -> Any:
         """Ten batches."""
-        for _ in range(10):
+        theta, moments, average, steps = state
+        for _ in range(STEPS):
             chosen = self.random.integers(len(self.users), size=self.batch)
             size = self.batch if self.kind == "BPR" else min(NEGATIVES, self.count)
             others = self.random.integers(self.count, size=size)
             items = self.items[chosen]
             batch = (self.users[chosen], items, others, self._words(items), self._words(others), float(self.count))
-            state = self._update(*state, batch)
-        return jax.block_until_ready(state)
+            theta, moments = self._update(theta, moments, batch)
+        average = _averaged(average, theta, (AVERAGED + 1) / (steps + 1 + AVERAGED))
+        return jax.block_until_ready((theta, moments, average, steps + 1))
 
     def factors(self, state: Any) -> tuple[Any, Any]:
         """U and V."""
-        theta = jax.tree_util.tree_map(np.asarray, state[0])
-        return tuple(tower.factors(part) for tower, part in zip(self.towers, theta))
+        theta = jax.tree_util.tree_map(np.asarray, state[2])
+        return tuple(tower.at(part).factors for tower, part in zip(self.towers, theta))
 
     def _updated(self, theta: Any, moments: Any, batch: Any) -> Any:
         gradient = jax.grad(lambda theta: losses(self.kind, self.layers, theta, batch))(theta)

@@ -26,12 +26,19 @@ class Table:
     def __init__(self, n_rows):
         self.n_rows = n_rows
 
-    def factors(self, theta, rows=slice(None)):
-        return theta["ids"][rows]
+    def at(self, theta, rows=slice(None)):
+        return TableAt(theta["ids"], rows)
 
-    def adjoint(self, theta, gradient, rows=slice(None)):
-        found = np.zeros_like(theta["ids"])
-        found[rows] = gradient
+
+class TableAt:
+    """A table at its entries."""
+
+    def __init__(self, ids, rows):
+        self.ids, self.rows, self.factors = ids, rows, ids[rows]
+
+    def adjoint(self, gradient):
+        found = np.zeros_like(self.ids)
+        found[self.rows] = gradient
         return {"ids": found}
 
 
@@ -75,9 +82,9 @@ def test_some_rows_of_a_tower_are_rows_of_all(kind):
     naive = Naive(kinds=(kind, "ids"))
     tower, theta = naive.towers[0], naive.theta[0]
     rows = np.array([0, 3, 4, 8])
-    np.testing.assert_allclose(tower.factors(theta, rows), tower.factors(theta)[rows], rtol=1e-12)
+    np.testing.assert_allclose(tower.at(theta, rows).factors, tower.at(theta).factors[rows], rtol=1e-12)
     gradient = np.zeros((SHAPE[0], RANK))
     gradient[rows] = naive.random.normal(size=(4, RANK))
-    some, every = tower.adjoint(theta, gradient[rows], rows), tower.adjoint(theta, gradient)
+    some, every = tower.at(theta, rows).adjoint(gradient[rows]), tower.at(theta).adjoint(gradient)
     for one, other in zip(leaves(some), leaves(every)):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)

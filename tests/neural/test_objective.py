@@ -54,3 +54,22 @@ def test_the_gradient_is_that_of_differences():
 def test_no_global_flag():
     Naive()
     assert not jax.config.jax_enable_x64
+
+
+@pytest.mark.parametrize("value", [-0.7, "low_rank"])
+def test_squares_of_random_roots_are_the_diagonal_in_the_mean(value):
+    naive = Naive(loss="squared", value=value)  # with it no stored pair's t is negative
+    objective, theta = naive.objective, naive.theta
+    point = objective.at(theta)
+    assert (point.stored.curvatures > 0).all()
+    random, draws = np.random.default_rng(0), 400
+    found = [leaves(objective.curvature_root(point, random)) for _ in range(draws)]
+    plain, structure = jax.tree_util.tree_flatten(theta)
+    for place, leaf in enumerate(plain):
+        squares = np.array([one[place].ravel()[0] ** 2 for one in found])
+        unit = [np.zeros_like(other) for other in plain]
+        unit[place].ravel()[0] = 1
+        direction = jax.tree_util.tree_unflatten(structure, unit)
+        reg = objective.reg[0 if place < len(leaves(theta[0])) else 1]
+        expected = inner(objective.product(point, direction), direction) - reg
+        assert abs(squares.mean() - expected) < 4 * squares.std() / np.sqrt(draws), leaf.shape

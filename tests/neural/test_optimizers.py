@@ -9,6 +9,7 @@ import pytest
 from everypair.models.parts import decode, encode
 from everypair.models.recommend.two_tower import TowerState
 from everypair.neural.objective import TowerObjective
+from everypair.neural.optimizers.adam import AVERAGED
 from everypair.neural.optimizers.choose import OPTIMIZERS, make_optimizer
 from everypair.neural.optimizers.gauss_newton import PAPER, GaussNewton
 from everypair.neural.optimizers.search import backtrack, first_length
@@ -59,6 +60,22 @@ def test_goes_down_and_goes_on_with_the_same_bits(name, naive):
 def test_another_seed_is_another_way(name, naive):
     one, other = (started(name, naive, seed) for seed in (0, 1))
     assert one[0].step(one[1]).objective != other[0].step(other[1]).objective
+
+
+def test_adam_s_model_is_an_average_of_its_iterates(naive):
+    optimizer, state = started("adam", naive)
+    optimizer.sweep = 1
+    iterates = []
+    for _ in range(4):
+        state = optimizer.step(state)
+        iterates.append(leaves(state.memory["iterate"]))
+    shares = np.array([(AVERAGED + 1) / (step + AVERAGED) for step in (1, 2, 3, 4)])
+    weights = shares * np.append(np.cumprod((1 - shares)[:0:-1])[::-1], 1)
+    assert weights.sum() == pytest.approx(1)
+    for place, leaf in enumerate(leaves(state.theta)):
+        expected = sum(weight * iterate[place] for weight, iterate in zip(weights, iterates))
+        np.testing.assert_allclose(leaf, expected, rtol=1e-9, atol=1e-12)
+    assert state.objective == naive.objective.at(state.theta).value
 
 
 def test_the_paper_s_newton_direction_solves_its_system(naive):

@@ -6,6 +6,8 @@ import pytest
 import scipy.sparse as sp
 
 from everypair.features.matrix import Features
+from everypair.neural import towers
+from everypair.neural.blocks import aligned, blocks, filled
 from everypair.neural.functions import FunctionTower, PureTower, padded
 from everypair.neural.inputs import Inputs
 from everypair.neural.layers import Layers
@@ -21,8 +23,10 @@ def written_out(theta, X):
     return hidden, hidden @ theta["matrices"][0] + theta["biases"][1]
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_blocks_of_rows_are_all_rows(dtype):
+@pytest.mark.parametrize(("dtype", "kept"), [(np.float32, True), (np.float64, True), (np.float64, False)])
+def test_blocks_of_rows_are_all_rows(dtype, kept, monkeypatch):
+    if not kept:  # as for towers of many rows, whose activations are computed again
+        monkeypatch.setattr(towers, "KEPT_ROWS", ROWS - 1)
     random = np.random.default_rng(0)
     X = random.random((ROWS, 3)) * (random.random((ROWS, 3)) < 0.5)
     inputs = Inputs(ROWS, features=Features(sp.csr_array(X), dtype))
@@ -31,17 +35,17 @@ def test_blocks_of_rows_are_all_rows(dtype):
     assert {leaf.dtype for leaf in leaves(theta)} == {np.dtype(dtype)}
     close = {"rtol": 1e-4, "atol": 1e-4} if dtype == np.float32 else {"rtol": 1e-10, "atol": 1e-12}
     hidden, U = written_out(theta, X)
-    np.testing.assert_allclose(tower.factors(theta), U, **close)
+    np.testing.assert_allclose(tower.at(theta).factors, U, **close)
     G = random.normal(size=U.shape).astype(dtype)
     by_Z = (G @ theta["matrices"][0].T) * (1 - hidden**2)
-    found = tower.adjoint(theta, G)
+    found = tower.at(theta).adjoint(G)
     np.testing.assert_allclose(found["matrices"][0], hidden.T @ G, **close)
     np.testing.assert_allclose(found["features"], X.T @ by_Z, **close)
     np.testing.assert_allclose(found["ids"], by_Z, **close)
     np.testing.assert_allclose(found["biases"][1], G.sum(axis=0), **close)
     direction = jax.tree_util.tree_map(lambda leaf: random.normal(size=leaf.shape).astype(dtype), theta)
     along = sum(float(np.sum(x * y)) for x, y in zip(leaves(found), leaves(direction)))
-    assert float(np.sum(G * tower.tangent(theta, direction))) == pytest.approx(along, rel=close["rtol"])
+    assert float(np.sum(G * tower.at(theta).tangent(direction))) == pytest.approx(along, rel=close["rtol"])
 
 
 def test_a_function_in_blocks_is_the_function():
@@ -52,11 +56,11 @@ def test_a_function_in_blocks_is_the_function():
     )
     tower = FunctionTower(function, {"x": X}, ROWS, 2, np.dtype(np.float64))
     theta = tower.start(random)
-    np.testing.assert_allclose(tower.factors(theta), X @ theta["W"])
-    np.testing.assert_allclose(tower.tangent(theta, theta), X @ theta["W"])
+    np.testing.assert_allclose(tower.at(theta).factors, X @ theta["W"])
+    np.testing.assert_allclose(tower.at(theta).tangent(theta), X @ theta["W"])
     G, rows = random.normal(size=(ROWS, 2)), np.array([5, 2099, 7])
-    np.testing.assert_allclose(tower.adjoint(theta, G)["W"], X.T @ G)
-    np.testing.assert_allclose(tower.adjoint(theta, G[rows], rows)["W"], X[rows].T @ G[rows])
+    np.testing.assert_allclose(tower.at(theta).adjoint(G)["W"], X.T @ G)
+    np.testing.assert_allclose(tower.at(theta, rows).adjoint(G[rows])["W"], X[rows].T @ G[rows])
 
 
 def test_padded_rows_multiply_like_the_matrix():
@@ -64,3 +68,19 @@ def test_padded_rows_multiply_like_the_matrix():
     X = sp.csr_array(random.random((6, 5)) * (random.random((6, 5)) < 0.4))
     W = random.normal(size=(5, 2))
     np.testing.assert_allclose(np.asarray(padded(X) @ W), X @ W, rtol=1e-5, atol=1e-6)
+
+
+def test_blocks_are_where_jax_reads_them_without_a_copy():
+    array = aligned((ROWS, 3), np.float32)
+    array[:] = 1
+    for rows, size in blocks(ROWS):
+        block = filled(array, rows, size)
+        assert jax.device_put(block).unsafe_buffer_pointer() == block.ctypes.data
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_activations_of_many_rows_are_not_kept(kept, monkeypatch):
+    monkeypatch.setattr(towers, "KEPT_ROWS", ROWS if kept else ROWS - 1)
+    tower = Perceptron(Inputs(ROWS), Layers((4,), 2), np.dtype(np.float32))
+    found = tower.at(tower.start(np.random.default_rng(0)))
+    assert [trace is not None for trace in found.above.traces] == [kept] * 2

@@ -11,9 +11,12 @@ import scipy.sparse as sp
 from everypair import Checkpoint, OneClassMF, TwoTower
 from everypair.evaluate import ranking_metrics
 from everypair.neural.functions import PureTower, SparseRows, register_tower
+from everypair.neural.trees import leaves
 from everypair.testing import RecommenderContract, block_matrix
 from everypair.testing.journey import from_json_and_arrays
 from everypair.testing.recommender import group_of
+
+from .naive import LOSS, QUARTIC
 
 SMALL = {"widths": (8,), "rank": 3, "max_iter": 30, "learning_rate": 0.02, "random_state": 0}
 
@@ -88,6 +91,45 @@ def test_a_new_user_by_features_by_events_and_by_both():
         assert group_of(items, side=1).ravel().tolist() == [0, 1, 2]
     again = from_json_and_arrays(model)
     assert np.array_equal(again.fold_in_users(features=fresh), model.fold_in_users(features=fresh))
+
+
+def with_dislikes(random):
+    signed = np.where(random.random((12, 9)) < 0.4, random.choice([1.0, 2.0, -1.5], (12, 9)), 0.0)
+    signed[3], signed[:, 4] = 0, 0
+    signed[0, 0] = 1
+    return signed
+
+
+WRITTEN_OUT = {
+    "a loss of one's own": {"loss": QUARTIC},
+    "imputed": {"negative_value": "factors"},
+    "cosines": {"temperature": 0.5, "loss": "squared"},
+    "weights": {"negative_scheme": "left-count", "reg": (0.3, 0.1)},
+    "a function": {"towers": "function"},
+}
+
+
+@pytest.mark.parametrize("case", WRITTEN_OUT)
+def test_the_objective_is_the_sum_over_all_pairs(case):
+    random = np.random.default_rng(0)
+    signed, parameters = with_dislikes(random), dict(WRITTEN_OUT[case])
+    values = np.full(signed.shape, -1.0 if parameters.get("loss") != "squared" else 0.0)
+    if "negative_value" in parameters:
+        mf = OneClassMF(rank=2, max_iter=3, random_state=0).fit(np.abs(signed))
+        parameters["negative_value"] = mf.left_factors_, mf.right_factors_
+        values = mf.left_factors_.astype(float) @ mf.right_factors_.T
+    if "towers" in parameters:
+        parameters["towers"] = PureTower(table, pick)
+    shared = {"reg": 0.2, "widths": (4,), "rank": 3, "dtype": "float64", "max_iter": 2, "negative_weight": 0.3}
+    model = TwoTower(**{**shared, "random_state": 0, **parameters}).fit(signed)
+    scores = model.left_factors_ @ model.right_factors_.T
+    loss = model.state_.loss
+    targets = np.where(signed > 0, 1.0, loss.dislike_target)
+    outside = 0.5 * np.outer(model.state_.negatives.left, model.state_.negatives.right) * (values - scores) ** 2
+    expected = np.where(signed != 0, np.abs(signed) * LOSS[loss.name](targets, scores), outside).sum()
+    for reg, theta in zip(np.broadcast_to(model.reg_, 2), model.theta_):
+        expected += 0.5 * reg * sum(np.sum(leaf**2) for leaf in leaves(theta))
+    assert model.objective_ == pytest.approx(float(expected), rel=1e-6)
 
 
 def test_ids_start_from_a_fitted_factorization():

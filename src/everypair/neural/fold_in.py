@@ -8,12 +8,12 @@ by backtracking, each with numbers of its own for every row. From e = 0 the resu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.neural.towers import Perceptron
+from everypair.neural.towers import Above, Perceptron
 from everypair.neural.trees import Tree, zeros_like
 from everypair.problem.outside import Quadratic
 from everypair.problem.rows import RowProblem
@@ -23,6 +23,15 @@ Array = NDArray[Any]
 STEPS, CG_STEPS, TRIALS = 30, 8, 12
 SUFFICIENT = 1e-4
 TOL = 1e-7  # relative decrease at which a row has arrived
+
+
+class RowsAt(NamedTuple):
+    """Rows e at some point: the layers on them, their stored pairs, the value of each."""
+
+    own: Array
+    above: Above
+    stored: StoredPairs
+    values: Array
 
 
 class NewRows:
@@ -39,67 +48,63 @@ class NewRows:
         p = problem.this_weights[:, None]
         self.quadratic = Quadratic(problem.this_weights, gram.matrix, p * problem.pulls(gram))
 
-    def at(self, own: Array) -> tuple[StoredPairs, Array, Array]:
-        """Stored pairs, factors and values of the rows."""
-        U = self.tower.above(self.upper, self.said + own)
-        stored = StoredPairs(self.problem, U, self.other, self.n_threads)
-        wide = U.astype(np.float64)
+    def at(self, own: Array) -> RowsAt:
+        """Evaluate the rows."""
+        above = self.tower.above(self.upper, self.said + own)
+        stored = StoredPairs(self.problem, above.factors, self.other, self.n_threads)
+        wide = above.factors.astype(np.float64)
         quadratic = 0.5 * np.einsum("ik,ik->i", wide, self.quadratic.curved(wide))
         linear = np.einsum("ik,ik->i", wide, np.broadcast_to(self.quadratic.pulled, wide.shape))
         ridge = 0.5 * float(self.reg) * np.einsum("ik,ik->i", own, own, dtype=np.float64)
-        return stored, U, stored.row_values + quadratic - linear + ridge
+        return RowsAt(own, above, stored, stored.row_values + quadratic - linear + ridge)
 
-    def gradient(self, own: Array, stored: StoredPairs, U: Array) -> Array:
+    def gradient(self, rows: RowsAt) -> Array:
         """∂/∂e of every row."""
-        by_factors = (stored.gradient() + self.quadratic.slope(U)).astype(own.dtype)
-        return self.tower.pulled(self.upper, self.said + own, by_factors)[1] + self.reg * own
+        by_factors = (rows.stored.gradient() + self.quadratic.slope(rows.above.factors)).astype(rows.own.dtype)
+        return rows.above.adjoint(by_factors)[1] + self.reg * rows.own
 
-    def product(self, own: Array, stored: StoredPairs, direction: Array) -> Array:
+    def product(self, rows: RowsAt, direction: Array) -> Array:
         """The Gauss-Newton matrix of every row times its direction."""
-        Z = self.said + own
-        N = self.tower.pushed(self.upper, Z, self.still, direction)
-        bent = (stored.product(N) + self.quadratic.curved(N)).astype(own.dtype)
-        return self.tower.pulled(self.upper, Z, bent)[1] + self.reg * direction
+        N = rows.above.tangent(self.still, direction)
+        bent = (rows.stored.product(N) + self.quadratic.curved(N)).astype(direction.dtype)
+        return rows.above.adjoint(bent)[1] + self.reg * direction
 
 
 def folded_rows(
     tower: Perceptron, theta: Tree, said: Array, problem: RowProblem, other: Array, reg: float, n_threads: int = 1
 ) -> Array:
     """Factors of new entities with these pairs, of whom features say ``said``, the first product without ids."""
-    rows = NewRows(tower, theta, said, problem, other, reg, n_threads)
-    own = np.zeros_like(said)
-    stored, U, values = rows.at(own)
+    new = NewRows(tower, theta, said, problem, other, reg, n_threads)
+    rows = new.at(np.zeros_like(said))
     for _ in range(STEPS):
-        gradient = rows.gradient(own, stored, U)
-        direction = _directions(rows, own, stored, gradient)
+        gradient = new.gradient(rows)
+        direction = _directions(new, rows, gradient)
         slopes = _dots(gradient, direction)
-        lengths = np.ones(len(own), own.dtype)
+        lengths = np.ones(len(said), said.dtype)
         for _ in range(TRIALS):
-            trial = own + lengths[:, None] * direction
-            found = rows.at(trial)
-            enough = found[2] <= values + SUFFICIENT * lengths * slopes
+            trial = new.at(rows.own + lengths[:, None] * direction)
+            enough = trial.values <= rows.values + SUFFICIENT * lengths * slopes
             if enough.all():
                 break
             lengths[~enough] /= 2
         lengths[~enough] = 0
-        own = own + lengths[:, None] * direction
-        before, (stored, U, values) = values, rows.at(own)
-        if (before - values <= TOL * np.maximum(np.abs(before), 1)).all():
+        before, rows = rows, new.at(rows.own + lengths[:, None] * direction)
+        if (before.values - rows.values <= TOL * np.maximum(np.abs(before.values), 1)).all():
             break
-    return U
+    return rows.above.factors
 
 
-def _directions(rows: NewRows, own: Array, stored: StoredPairs, gradient: Array) -> Array:
+def _directions(problem: NewRows, rows: RowsAt, gradient: Array) -> Array:
     """Conjugate gradients, every row by itself."""
     step, residual = np.zeros_like(gradient), -gradient
     direction, size = residual, _dots(residual, residual)
     for _ in range(CG_STEPS):
-        curved = rows.product(own, stored, direction)
-        lengths = _ratio(size, _dots(direction, curved))[:, None].astype(own.dtype)
+        curved = problem.product(rows, direction)
+        lengths = _ratio(size, _dots(direction, curved))[:, None].astype(gradient.dtype)
         step = step + lengths * direction
         residual = residual - lengths * curved
         before, size = size, _dots(residual, residual)
-        direction = residual + _ratio(size, before)[:, None].astype(own.dtype) * direction
+        direction = residual + _ratio(size, before)[:, None].astype(gradient.dtype) * direction
     return step
 
 

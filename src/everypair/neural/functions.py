@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.neural.blocks import blocks, filled
+from everypair.neural.blocks import aligned, blocks, filled
 from everypair.neural.trees import Tree, leafwise, plain, precision
 
 Array = NDArray[Any]
@@ -75,7 +75,7 @@ class FunctionTower:
     def start(self, random: np.random.Generator) -> Tree:
         """What ``init`` returns, in the model's precision; the rank of ``apply`` is checked."""
         rows, size = next(blocks(self.n_rows))
-        block = self._block(np.arange(self.n_rows), rows, size)
+        block = self.block(np.arange(self.n_rows), rows, size)
         theta = leafwise(
             lambda leaf: np.asarray(leaf, self.dtype),
             self.function.init(random, {**block, "count": self.n_rows}, self.rank),
@@ -89,44 +89,48 @@ class FunctionTower:
             )
         return theta
 
-    def factors(self, theta: Tree, rows: Array | None = None) -> Array:
-        """U."""
-        chosen = np.arange(self.n_rows) if rows is None else rows
-        out = np.empty((len(chosen), self.rank), self.dtype)
-        with precision(self.dtype):
-            for block, size in blocks(len(chosen)):
-                found = _forward(self.function.apply, theta, self._block(chosen, block, size))
-                out[block] = np.asarray(found)[: block.stop - block.start]
-        return out
+    def at(self, theta: Tree, rows: Array | None = None) -> FunctionAt:
+        """U and its derivatives at θ."""
+        return FunctionAt(self, theta, np.arange(self.n_rows) if rows is None else rows)
 
-    def tangent(self, theta: Tree, direction: Tree) -> Array:
-        """How U changes along a direction."""
-        out = np.empty((self.n_rows, self.rank), self.dtype)
-        every = np.arange(self.n_rows)
-        with precision(self.dtype):
-            for block, size in blocks(self.n_rows):
-                found = _push(self.function.apply, theta, direction, self._block(every, block, size))
-                out[block] = np.asarray(found)[: block.stop - block.start]
-        return out
-
-    def adjoint(self, theta: Tree, gradient: Array, rows: Array | None = None) -> Tree:
-        """What a gradient by U says of θ."""
-        chosen = np.arange(self.n_rows) if rows is None else rows
-        total = None
-        with precision(self.dtype):
-            for block, size in blocks(len(chosen)):
-                inputs = self._block(chosen, block, size)
-                found = plain(_pull(self.function.apply, theta, filled(gradient, block, size), inputs))
-                total = found if total is None else leafwise(np.add, total, found)
-        return total
-
-    def _block(self, chosen: Array, block: slice, size: int) -> dict[str, Any]:
+    def block(self, chosen: Array, block: slice, size: int) -> dict[str, Any]:
         """Inputs of some entities; a shorter block repeats entity 0, whose gradient is then zero."""
         rows = filled(chosen, block, size)
         found: dict[str, Any] = {"ids": rows.astype(np.int32) if self.known else np.full(size, -1, np.int32)}
         for name, part in self.parts.items():
             found[name] = padded(part[rows]) if sp.issparse(part) else part[rows]
         return found
+
+
+class FunctionAt:
+    """A :class:`FunctionTower` at θ; derivatives evaluate the function again, block by block."""
+
+    def __init__(self, tower: FunctionTower, theta: Tree, rows: Array) -> None:
+        self.tower, self.theta, self.rows = tower, theta, rows
+        self.apply = tower.function.apply
+        self.factors = self._rows(lambda inputs: _forward(self.apply, theta, inputs))
+
+    def tangent(self, direction: Tree) -> Array:
+        """How U changes along a direction."""
+        return self._rows(lambda inputs: _push(self.apply, self.theta, direction, inputs))
+
+    def adjoint(self, gradient: Array) -> Tree:
+        """What a gradient by U says of θ."""
+        total = None
+        with precision(self.tower.dtype):
+            for block, size in blocks(len(self.rows)):
+                inputs = self.tower.block(self.rows, block, size)
+                found = plain(_pull(self.apply, self.theta, filled(gradient, block, size), inputs))
+                total = found if total is None else leafwise(np.add, total, found)
+        return total
+
+    def _rows(self, of_block: Callable[[Any], Any]) -> Array:
+        out = aligned((len(self.rows), self.tower.rank), self.tower.dtype)
+        with precision(self.tower.dtype):
+            for block, size in blocks(len(self.rows)):
+                found = of_block(self.tower.block(self.rows, block, size))
+                out[block] = np.asarray(found)[: block.stop - block.start]
+        return out
 
 
 @partial(jax.jit, static_argnums=0)

@@ -1,7 +1,8 @@
 """A perceptron above its first product Z: u = A_L σ(… σ(A_2 σ(z + b_1) + b_2) …) + b_L, the last layer linear.
 
 With no hidden layer u = z + b. With a temperature τ scores are cosines: u is divided by √τ ‖u‖ on either side.
-Forward, Jacobian·vector (forward mode) and its transpose (reverse mode), for a block of rows, compiled by jax.
+Forward, Jacobian·vector and its transpose for a block of rows, compiled by jax; with the activations of the forward
+pass at hand the other two cost one and two of it.
 """
 
 from __future__ import annotations
@@ -48,31 +49,71 @@ class Layers(NamedTuple):
 
     def __call__(self, theta: Tree, Z: Any) -> Any:
         """U for rows Z."""
+        return self.traced(theta, Z)[0]
+
+    def traced(self, theta: Tree, Z: Any) -> tuple[Any, Trace]:
+        """U for rows Z, and what derivatives need of the way there: σ and σ' of every layer, u before its division."""
         activation = ACTIVATIONS[self.activation]
-        U = Z + theta["biases"][0] if self.biases else Z
+        U, hidden = (Z + theta["biases"][0] if self.biases else Z), []
         for number, matrix in enumerate(theta["matrices"], 1):
-            U = activation(U) @ matrix
+            hidden.append(jax.jvp(activation, (U,), (jnp.ones_like(U),)))
+            U = hidden[-1][0] @ matrix
             if self.biases:
                 U = U + theta["biases"][number]
+        return self._scaled(U), Trace(hidden, None if self.temperature is None else U)
+
+    def pushed(self, theta: Tree, trace: Trace, theta_direction: Tree, Z_direction: Any) -> Any:
+        """How U changes along a direction of the parameters and of Z."""
+        change = Z_direction + theta_direction["biases"][0] if self.biases else Z_direction
+        for number, (active, slope) in enumerate(trace.hidden, 1):
+            matrix, direction = theta["matrices"][number - 1], theta_direction["matrices"][number - 1]
+            change = (slope * change) @ matrix + active @ direction
+            if self.biases:
+                change = change + theta_direction["biases"][number]
+        return change if trace.last is None else jax.jvp(self._scaled, (trace.last,), (change,))[1]
+
+    def pulled(self, theta: Tree, trace: Trace, gradient: Any) -> tuple[Tree, Any]:
+        """(by the parameters, by Z) of ⟨gradient, U⟩."""
+        if trace.last is not None:
+            (gradient,) = jax.vjp(self._scaled, trace.last)[1](gradient)
+        matrices, biases = [], []
+        for (active, slope), matrix in zip(reversed(trace.hidden), reversed(theta["matrices"])):
+            matrices.append(active.T @ gradient)
+            biases.append(jnp.sum(gradient, axis=0))
+            gradient = slope * (gradient @ matrix.T)
+        biases.append(jnp.sum(gradient, axis=0))
+        return {"matrices": matrices[::-1], "biases": biases[::-1] if self.biases else []}, gradient
+
+    def _scaled(self, U: Any) -> Any:
         if self.temperature is None:
             return U
         squares = jnp.maximum(jnp.sum(U * U, axis=1, keepdims=True), SMALLEST)
         return U / jnp.sqrt(self.temperature * squares)
 
 
-@partial(jax.jit, static_argnums=0)
-def forward(function: Any, theta: Tree, Z: Any) -> Any:
-    """U."""
-    return function(theta, Z)
+class Trace(NamedTuple):
+    """A forward pass: (σ, σ') of every hidden layer, and u before its division where scores are cosines."""
+
+    hidden: list[Any]
+    last: Any
+
+
+@partial(jax.jit, static_argnums=(0, 3))
+def forward(layers: Layers, theta: Tree, Z: Any, keep: bool) -> tuple[Any, Trace | None]:
+    """U, and the trace if it is to be kept."""
+    U, trace = layers.traced(theta, Z)
+    return U, trace if keep else None
 
 
 @partial(jax.jit, static_argnums=0)
-def push(function: Any, theta: Tree, Z: Any, theta_direction: Tree, Z_direction: Any) -> Any:
-    """How U changes along a direction of the parameters and of Z."""
-    return jax.jvp(partial(function), (theta, Z), (theta_direction, Z_direction))[1]
+def push(layers: Layers, theta: Tree, Z: Any, trace: Trace | None, theta_direction: Tree, Z_direction: Any) -> Any:
+    """How U changes along a direction of the parameters and of Z; without a trace it is made again from Z."""
+    trace = layers.traced(theta, Z)[1] if trace is None else trace
+    return layers.pushed(theta, trace, theta_direction, Z_direction)
 
 
 @partial(jax.jit, static_argnums=0)
-def pull(function: Any, theta: Tree, Z: Any, gradient: Any) -> Any:
-    """(by the parameters, by Z) of ⟨gradient, U⟩."""
-    return jax.vjp(partial(function), theta, Z)[1](gradient)
+def pull(layers: Layers, theta: Tree, Z: Any, trace: Trace | None, gradient: Any) -> tuple[Tree, Any]:
+    """(by the parameters, by Z) of ⟨gradient, U⟩; without a trace it is made again from Z."""
+    trace = layers.traced(theta, Z)[1] if trace is None else trace
+    return layers.pulled(theta, trace, gradient)

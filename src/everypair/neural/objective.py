@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from everypair.data.pairs import Pairs
 from everypair.kernels.stored_pairs import pair_scores, sparse_dense
-from everypair.neural.towers import Tower
+from everypair.neural.blocks import aligned
+from everypair.neural.towers import Embedded, Tower
 from everypair.neural.trees import Both, leafwise, leaves
-from everypair.parallel import Chunk, run_chunks
+from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, tree_sum
 from everypair.problem.factor_space import FactorObjective
 from everypair.problem.gram import Gram
 from everypair.problem.layout import LEFT, RIGHT
@@ -39,12 +40,21 @@ class Point:
     """Where both towers stand: parameters, factors, the stored pairs and Gram matrices there, and L."""
 
     theta: Both
-    left: Array
-    right: Array
+    sides: tuple[Embedded, Embedded]
     stored: StoredPairs
     grams: tuple[Gram, Gram]
     value: float
     rounding: float
+
+    @property
+    def left(self) -> Array:
+        """U."""
+        return self.sides[LEFT].factors
+
+    @property
+    def right(self) -> Array:
+        """V."""
+        return self.sides[RIGHT].factors
 
 
 class TowerObjective:
@@ -69,12 +79,12 @@ class TowerObjective:
 
     def at(self, theta: Both, towers: tuple[Tower, Tower] | None = None) -> Point:
         """Evaluate both towers (other ones of the same parameters, if given) and L."""
-        left, right = (tower.factors(part) for tower, part in zip(towers or self.towers, theta))
+        left, right = (tower.at(part) for tower, part in zip(towers or self.towers, theta))
         F = self.factor_space
-        stored = StoredPairs(F.rows[LEFT], left, right, self.n_threads)
-        grams = F.gram(LEFT, left), F.gram(RIGHT, right)
+        stored = StoredPairs(F.rows[LEFT], left.factors, right.factors, self.n_threads)
+        grams = F.gram(LEFT, left.factors), F.gram(RIGHT, right.factors)
         value = F.total(stored.value, *grams) + self.penalty(theta)
-        return Point(theta, left, right, stored, grams, value, F.rounding(*grams))
+        return Point(theta, (left, right), stored, grams, value, F.rounding(*grams))
 
     def penalty(self, theta: Both) -> float:
         """½ λ_u ‖θ_u‖² + ½ λ_v ‖θ_v‖²."""
@@ -83,45 +93,58 @@ class TowerObjective:
             for reg, part in zip(self.reg, theta)
         )
 
-    def gradient(self, point: Point, towers: tuple[Tower, Tower] | None = None) -> Both:
+    def gradient(self, point: Point) -> Both:
         """∇L."""
-        return self.pulled(point.theta, self.factor_gradients(point), point.theta, towers)
+        return self._pulled(point, self.factor_gradients(point), point.theta)
 
     def factor_gradients(self, point: Point) -> tuple[Array, Array]:
         """∂F/∂U and ∂F/∂V."""
-        stored, F = point.stored, self.factor_space
-        left = stored.gradient() + F.quadratic(LEFT, point.grams[RIGHT]).slope(point.left)
-        right = self._by_columns(stored.slopes, point.left)
-        right = right + F.quadratic(RIGHT, point.grams[LEFT]).slope(point.right)
-        return left.astype(self.dtype, copy=False), right.astype(self.dtype, copy=False)
+        slopes = point.stored.slopes
+        left, right = self._sums(LEFT, slopes, point.right), self._by_columns(slopes, point.left)
+        for side, gradient, factors in ((LEFT, left, point.left), (RIGHT, right, point.right)):
+            gram, rows = point.grams[1 - side], self.factor_space.rows[side]
+            self._add_products(side, gradient, [(factors, gram.matrix)])
+            gradient -= rows.this_weights[:, None] * rows.pulls(gram).astype(self.dtype)
+        return left, right
 
     def product(self, point: Point, direction: Both) -> Both:
         """G·d."""
-        W, H = (tower.tangent(*both) for tower, *both in zip(self.towers, point.theta, direction))
-        return self.pulled(point.theta, self.factor_product(point, W, H), direction)
+        W, H = (side.tangent(part) for side, part in zip(point.sides, direction))
+        return self._pulled(point, self.factor_product(point, W, H), direction)
 
     def factor_product(self, point: Point, W: Array, H: Array) -> tuple[Array, Array]:
         """The Gauss-Newton matrix of F in factor space, by directions W of U and H of V together."""
-        F, U, V = self.factor_space, point.left, point.right
+        U, V = point.left, point.right
         changes = self._scores(W, V)
         changes += self._scores(U, H)
         changes *= point.stored.curvatures
-        left = self._sums(LEFT, changes, V) + F.quadratic(LEFT, point.grams[RIGHT]).curved(W)
-        right = self._by_columns(changes, U) + F.quadratic(RIGHT, point.grams[LEFT]).curved(H)
-        p, q = (rows.this_weights[:, None] for rows in F.rows)
-        left += p * (U @ _cross(H, q, V).astype(self.dtype))
-        right += q * (V @ _cross(W, p, U).astype(self.dtype))
-        return left.astype(self.dtype, copy=False), right.astype(self.dtype, copy=False)
+        left, right = self._sums(LEFT, changes, V), self._by_columns(changes, U)
+        self._add_products(LEFT, left, [(W, point.grams[RIGHT].matrix), (U, self._cross(RIGHT, H, V))])
+        self._add_products(RIGHT, right, [(H, point.grams[LEFT].matrix), (V, self._cross(LEFT, W, U))])
+        return left, right
 
-    def pulled(
-        self, theta: Both, gradients: tuple[Array, Array], ridged: Both, towers: tuple[Tower, Tower] | None = None
-    ) -> Both:
+    def curvature_root(self, point: Point, random: np.random.Generator) -> Both:
+        """Jᵀ H^½ ε for random signs ε: squared, it is diag(JᵀHJ) in the mean, where no t is negative."""
+        curvatures = np.sqrt(np.maximum(point.stored.curvatures, 0)) * self._signs(random, len(point.stored.curvatures))
+        left, right = self._sums(LEFT, curvatures, point.right), self._by_columns(curvatures, point.left)
+        for side, root in ((LEFT, left), (RIGHT, right)):
+            values, vectors = np.linalg.eigh(point.grams[1 - side].matrix)
+            weights = self.factor_space.rows[side].this_weights[:, None]
+            signs = np.divide(self._signs(random, root.shape), np.sqrt(weights), where=weights > 0,
+                              out=np.zeros_like(root))  # fmt: skip
+            self._add_products(side, root, [(signs, (vectors * np.sqrt(np.maximum(values, 0))).T)])
+        left, right = (side.adjoint(root) for side, root in zip(point.sides, (left, right)))
+        return left, right
+
+    def _signs(self, random: np.random.Generator, shape: Any) -> Array:
+        return (2 * random.integers(0, 2, shape, np.int8) - 1).astype(self.dtype)
+
+    def _pulled(self, point: Point, gradients: tuple[Array, Array], ridged: Both) -> Both:
         """[⟨J_u, G_u⟩ + λ_u x_u; ⟨J_v, G_v⟩ + λ_v x_v] for gradients by the factors and ``ridged`` x."""
-        both = (
-            leafwise(lambda g, x, reg=reg: g + self.dtype.type(reg) * x, tower.adjoint(part, gradient), x)
-            for tower, part, gradient, x, reg in zip(towers or self.towers, theta, gradients, ridged, self.reg)
+        left, right = (
+            leafwise(lambda g, x, reg=reg: g + self.dtype.type(reg) * x, side.adjoint(gradient), x)
+            for side, gradient, x, reg in zip(point.sides, gradients, ridged, self.reg)
         )
-        left, right = both
         return left, right
 
     def _scores(self, this: Array, other: Array) -> Array:
@@ -134,9 +157,31 @@ class TowerObjective:
         return self._sums(RIGHT, coefficients[self.stored.order], other)
 
     def _sums(self, side: int, coefficients: Array, other: Array) -> Array:
-        out = np.empty((self.factor_space.rows[side].n_rows, other.shape[1]), self.dtype)
+        out = aligned((self.factor_space.rows[side].n_rows, other.shape[1]), self.dtype)
         self._run(side, sparse_dense, coefficients, other, out)
         return out
+
+    def _add_products(self, side: int, out: Array, terms: list[tuple[Array, Array]]) -> None:
+        """out ← out + P Σ A M for pairs (A, M) of a tall matrix and a small one, in blocks of rows."""
+        weights = self.factor_space.rows[side].this_weights[:, None]
+        small = [(tall, matrix.astype(self.dtype)) for tall, matrix in terms]
+
+        def work(chunk: Chunk, worker: int) -> None:
+            rows = slice(*chunk)
+            for tall, matrix in small:
+                out[rows] += weights[rows] * (tall[rows] @ matrix)
+
+        run_chunks(work, even_chunks(len(out), BLOCK_ROWS), self.n_threads)
+
+    def _cross(self, side: int, direction: Array, factors: Array) -> NDArray[np.float64]:
+        """HᵀQV: blocks of rows in the model's precision, their sum in float64."""
+        weights = self.factor_space.rows[side].this_weights[:, None]
+
+        def block(chunk: Chunk, worker: int) -> NDArray[np.float64]:
+            rows = slice(*chunk)
+            return np.asarray(direction[rows].T @ (weights[rows] * factors[rows]), np.float64)
+
+        return np.asarray(tree_sum(run_chunks(block, even_chunks(len(factors), BLOCK_ROWS), self.n_threads)))
 
     def _run(self, side: int, kernel: Any, *arguments: Any) -> None:
         rows = self.factor_space.rows[side]
@@ -145,8 +190,3 @@ class TowerObjective:
             kernel(*chunk, rows.indptr, rows.indices, *arguments)
 
         run_chunks(work, rows.chunks, self.n_threads)
-
-
-def _cross(direction: Array, weights: Array, factors: Array) -> NDArray[np.float64]:
-    """HᵀQV."""
-    return np.asarray(direction.astype(np.float64).T @ (weights * factors.astype(np.float64)))

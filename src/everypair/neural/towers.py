@@ -1,9 +1,10 @@
-"""U = f(θ) of one side: factors, Jacobian·direction and its transpose, in blocks of rows.
+"""U = f(θ) of one side, at parameters θ: factors, Jacobian·direction and its transpose, in blocks of rows.
 
-    factors(θ)        U                    tangent(θ, d)   [∂f_i/∂θ · d]_i          adjoint(θ, G)   Σ_i (∂f_i/∂θ)ᵀ g_i
+    factors      U              tangent(d)   [∂f_i/∂θ · d]_i             adjoint(G)   Σ_i (∂f_i/∂θ)ᵀ g_i
 
-A :class:`Perceptron` keeps its first product Z (m × width) whole, deeper layers exist for one block of rows at a time:
-memory m·(width + k) floats besides the parameters, whatever their depth. Blocks are added up in order.
+A :class:`Perceptron` keeps its first product Z (m × width) whole. Activations of deeper layers are kept for the
+derivatives up to ``KEPT_ROWS`` rows; beyond, they exist for one block of rows at a time and are computed again: memory
+m·(width + k) floats besides the parameters, whatever their depth. Blocks are added up in order.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.neural.blocks import blocks, filled
+from everypair.neural.blocks import aligned, blocks, filled
 from everypair.neural.inputs import Inputs
 from everypair.neural.layers import Layers, forward, pull, push
 from everypair.neural.trees import Tree, leafwise, plain, precision
@@ -22,6 +23,21 @@ from everypair.neural.trees import Tree, leafwise, plain, precision
 Array = NDArray[Any]
 ID_SCALE = 0.1  # deviation of rows of ids at the start
 FEATURE_SCALE = 1.0  # and of XW, below hidden layers: smaller ones leave an activation nearly linear
+KEPT_ROWS = 2**15  # of a tower, whose activations are kept
+
+
+class Embedded(Protocol):
+    """A tower at some parameters."""
+
+    factors: Array
+
+    def tangent(self, direction: Tree) -> Array:
+        """How U changes along a direction."""
+        ...
+
+    def adjoint(self, gradient: Array) -> Tree:
+        """What a gradient by U says of θ."""
+        ...
 
 
 class Tower(Protocol):
@@ -36,17 +52,46 @@ class Tower(Protocol):
         """Random parameters."""
         ...
 
-    def factors(self, theta: Tree, rows: Array | None = None) -> Array:
-        """U."""
+    def at(self, theta: Tree, rows: Array | None = None) -> Embedded:
+        """U and its derivatives at θ."""
         ...
 
-    def tangent(self, theta: Tree, direction: Tree) -> Array:
-        """How U changes along a direction."""
-        ...
 
-    def adjoint(self, theta: Tree, gradient: Array, rows: Array | None = None) -> Tree:
-        """What a gradient by U says of θ."""
-        ...
+class Above:
+    """What is above the first product: U of rows Z under the layers ``upper``, and its derivatives."""
+
+    def __init__(self, layers: Layers, upper: Tree, Z: Array, dtype: Any) -> None:
+        self.layers, self.upper, self.Z, self.dtype = layers, upper, Z, dtype
+        self.factors = aligned((len(Z), layers.rank), dtype)
+        self.traces: list[Any] = []
+        keep = len(Z) <= KEPT_ROWS
+        with precision(dtype):
+            for rows, size in blocks(len(Z)):
+                found, trace = forward(layers, upper, filled(Z, rows, size), keep)
+                self.factors[rows] = np.asarray(found)[: rows.stop - rows.start]
+                self.traces.append(trace)
+
+    def tangent(self, upper_direction: Tree, Z_direction: Array) -> Array:
+        """How U changes along a direction of the layers and of Z."""
+        out = aligned(self.factors.shape, self.dtype)
+        with precision(self.dtype):
+            for (rows, size), trace in zip(blocks(len(self.Z)), self.traces):
+                Z = filled(self.Z, rows, size) if trace is None else None
+                found = push(self.layers, self.upper, Z, trace, upper_direction, filled(Z_direction, rows, size))
+                out[rows] = np.asarray(found)[: rows.stop - rows.start]
+        return out
+
+    def adjoint(self, gradient: Array) -> tuple[Tree, Array]:
+        """What a gradient by U says of the layers, and of Z."""
+        by_Z, total = aligned(self.Z.shape, self.dtype), None
+        with precision(self.dtype):
+            for (rows, size), trace in zip(blocks(len(self.Z)), self.traces):
+                Z = filled(self.Z, rows, size) if trace is None else None
+                found, block = pull(self.layers, self.upper, Z, trace, filled(gradient, rows, size))
+                by_Z[rows] = np.asarray(block)[: rows.stop - rows.start]
+                found = plain(found)
+                total = found if total is None else leafwise(np.add, total, found)
+        return total, by_Z
 
 
 @dataclass(frozen=True)
@@ -55,7 +100,7 @@ class Perceptron:
 
     >>> tower = Perceptron(Inputs(3), Layers((4,), rank=2), np.dtype(np.float64))
     >>> theta = tower.start(np.random.default_rng(0))
-    >>> sorted(theta), theta["ids"].shape, tower.factors(theta).shape
+    >>> sorted(theta), theta["ids"].shape, tower.at(theta).factors.shape
     (['biases', 'ids', 'matrices'], (3, 4), (3, 2))
     """
 
@@ -79,54 +124,31 @@ class Perceptron:
         """The same tower on other entities."""
         return replace(self, inputs=inputs)
 
-    def factors(self, theta: Tree, rows: Array | None = None) -> Array:
-        """U."""
-        return self.above(theta, self.inputs.product(theta, rows))
+    def at(self, theta: Tree, rows: Array | None = None) -> PerceptronAt:
+        """U and its derivatives at θ."""
+        return PerceptronAt(self, theta, rows)
 
-    def above(self, theta: Tree, Z: Array) -> Array:
-        """U for rows of Z."""
-        out = np.empty((len(Z), self.layers.rank), self.dtype)
-        upper = _upper(theta)
-        with precision(self.dtype):
-            for rows, size in blocks(len(Z)):
-                found = forward(self.layers, upper, filled(Z, rows, size))
-                out[rows] = np.asarray(found)[: rows.stop - rows.start]
-        return out
+    def above(self, theta: Tree, Z: Array) -> Above:
+        """The layers on rows Z."""
+        return Above(self.layers, _upper(theta), Z, self.dtype)
 
-    def tangent(self, theta: Tree, direction: Tree) -> Array:
+
+class PerceptronAt:
+    """A :class:`Perceptron` at θ."""
+
+    def __init__(self, tower: Perceptron, theta: Tree, rows: Array | None) -> None:
+        self.inputs, self.theta, self.rows = tower.inputs, theta, rows
+        self.above = tower.above(theta, self.inputs.product(theta, rows))
+        self.factors = self.above.factors
+
+    def tangent(self, direction: Tree) -> Array:
         """How U changes along a direction."""
-        return self.pushed(
-            theta, self.inputs.product(theta), _upper(direction), self.inputs.product(direction)
-        )  # fmt: skip
+        return self.above.tangent(_upper(direction), self.inputs.product(direction, self.rows))
 
-    def pushed(self, theta: Tree, Z: Array, upper_direction: Tree, Z_direction: Array) -> Array:
-        """How U changes along a direction of Z and of the layers above it."""
-        out = np.empty((len(Z), self.layers.rank), self.dtype)
-        upper = _upper(theta)
-        with precision(self.dtype):
-            for rows, size in blocks(len(Z)):
-                found = push(
-                    self.layers, upper, filled(Z, rows, size), upper_direction, filled(Z_direction, rows, size)
-                )  # fmt: skip
-                out[rows] = np.asarray(found)[: rows.stop - rows.start]
-        return out
-
-    def adjoint(self, theta: Tree, gradient: Array, rows: Array | None = None) -> Tree:
+    def adjoint(self, gradient: Array) -> Tree:
         """What a gradient by U says of θ."""
-        upper, by_Z = self.pulled(theta, self.inputs.product(theta, rows), gradient)
-        return {**self.inputs.adjoint(by_Z, theta, rows), **upper}
-
-    def pulled(self, theta: Tree, Z: Array, gradient: Array) -> tuple[Tree, Array]:
-        """What a gradient by U says of the layers above Z, and of Z."""
-        by_Z = np.empty(Z.shape, self.dtype)
-        upper, total = _upper(theta), None
-        with precision(self.dtype):
-            for rows, size in blocks(len(Z)):
-                found, block = pull(self.layers, upper, filled(Z, rows, size), filled(gradient, rows, size))
-                by_Z[rows] = np.asarray(block)[: rows.stop - rows.start]
-                found = plain(found)
-                total = found if total is None else leafwise(np.add, total, found)
-        return total, by_Z
+        upper, by_Z = self.above.adjoint(gradient)
+        return {**self.inputs.adjoint(by_Z, self.theta, self.rows), **upper}
 
 
 def _upper(theta: Tree) -> Tree:

@@ -42,7 +42,7 @@ from everypair.training.train import train
 from everypair.training.validation import make_validator
 
 Array = NDArray[Any]
-REG_SHARE = 0.075  # reg="auto", in units of the mean number of positives of an entity
+REG_SHARE = 0.2  # reg="auto", in units of the mean number of positives of an entity
 AUTO_DROPOUT = 0.5
 part(TowerState)
 
@@ -70,7 +70,7 @@ class TwoTower(GrowingModel):
     activation : ``"elu"``, ``"relu"``, ``"tanh"`` or ``"identity"``.
     loss, negative_weight, negative_scheme, negative_value : as in :class:`~everypair.OneClassMF`; factors of a fitted
         one may be imputed, ``negative_value=(mf.left_factors_, mf.right_factors_)``.
-    reg : ridge λ of all parameters (or a (left, right) pair, or ``"auto"``: 0.075 times the mean number of positives of
+    reg : ridge λ of all parameters (or a (left, right) pair, or ``"auto"``: 0.2 times the mean number of positives of
         an entity).
     own_vectors : whether every entity has an id of its own besides its features; one value or a (left, right) pair, as
         are the next two.
@@ -299,7 +299,7 @@ class TwoTower(GrowingModel):
         if rows is None:
             assert plan.feature_map is not None
             count = plan.feature_map(features, None, plan.dtype).shape[0]
-            return plan.tower(count, features, known=False).factors(theta)
+            return plan.tower(count, features, known=False).at(theta).factors
         problem = self._row_problem(side, rows, self._aligned_targets(rows, targets), weights, values)
         other = self.right_factors_ if side == LEFT else self.left_factors_
         if plan.function is not None:
@@ -312,10 +312,10 @@ class TwoTower(GrowingModel):
 
 
 def auto_tower_reg(reg: Any, pairs: Pairs) -> Any:
-    """Resolve ``"auto"``: 0.075 · |Ω⁺| / (m + n) over entities that have a positive; the rest is checked elsewhere.
+    """Resolve ``"auto"``: 0.2 · |Ω⁺| / (m + n) over entities that have a positive; the rest is checked elsewhere.
 
     >>> auto_tower_reg("auto", Pairs.from_matrix(np.ones((4, 4))))
-    0.15
+    0.4
     """
     if not isinstance(reg, str) or reg != "auto":
         return reg

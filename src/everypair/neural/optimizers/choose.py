@@ -67,7 +67,7 @@ def make_optimizer(
         case "gd" | "gd-diag":
             return GradientDescent(objective, diagonal=name == "gd-diag")
         case "gauss-newton":
-            return GaussNewton(objective, Settings())
+            return GaussNewton(objective, Settings(), seed)
         case "newton":
             return GaussNewton(objective, PAPER)
         case "newton-unit":

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.gd import adagrad
 from everypair.neural.optimizers.state import Evaluated, TowerState
+from everypair.neural.towers import Embedded
 from everypair.neural.trees import Both, plus, zeros_like
 
 Array = NDArray[Any]
@@ -100,13 +101,16 @@ class Draws:
             return rows.this_values[entities].astype(np.float64)
         return np.full((len(entities), 1), float(rows.values[0]) if side == 0 else 1.0)
 
-    def assembled(self, theta: Both, gradients: tuple[Array, Array], entities: tuple[Array, Array]) -> Both:
+    def assembled(self, theta: Both, gradients: tuple[Array, Array], sides: tuple[Embedded, Embedded]) -> Both:
         """ĝ from gradients by the factors of some entities: Jacobians transposed, and the whole ridge."""
         dtype = self.objective.dtype
         left, right = (
-            plus(tower.adjoint(part, gradient.astype(dtype), rows), reg, part)
-            for tower, part, gradient, rows, reg in zip(
-                self.objective.towers, theta, gradients, entities, self.objective.reg
-            )
+            plus(side.adjoint(gradient.astype(dtype)), reg, part)
+            for side, part, gradient, reg in zip(sides, theta, gradients, self.objective.reg)
         )
+        return left, right
+
+    def embedded(self, theta: Both, entities: tuple[Array, Array]) -> tuple[Embedded, Embedded]:
+        """Both towers on some entities."""
+        left, right = (tower.at(*both) for tower, *both in zip(self.objective.towers, theta, entities))
         return left, right

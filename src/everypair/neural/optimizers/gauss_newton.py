@@ -1,8 +1,12 @@
 """Gauss-Newton: G s = −∇L solved by conjugate gradients with products (40), then backtracking along s.
 
 paper     CG from zero, unpreconditioned, until ‖r‖ ≤ 0.1 ‖∇L‖ or 30 steps (Algorithms 3 and 4)
-ours      at most five steps, from 0.9 times the last direction, preconditioned by diag(v + λ)^¾ with v an average of
-          squared gradients; δ starts from 1
+ours      at most five steps, from 0.9 times the last direction, preconditioned by diag(G); δ starts from 1
+
+diag(G) is an average over the steps of z² + λ, where z = Jᵀ H^½ ε with random signs ε has E z² = diag(JᵀHJ): H is the
+curvature in factor space, of which all pairs give VᵀQV = LLᵀ to every row, and a stored pair its max(t, 0):
+
+    z = [⟨J_u, √P E_u Lᵀ + [ε √t]_Ω V⟩;  the same for V]
 """
 
 from __future__ import annotations
@@ -16,8 +20,9 @@ from everypair.neural.optimizers.search import backtrack, first_length
 from everypair.neural.optimizers.state import Evaluated, TowerState
 from everypair.neural.trees import Both, inner, leafwise, plus, zeros_like
 
-POWER = 0.75  # of the diagonal, as usual in Hessian-free optimisation
-REMEMBERED = 0.9  # of the average of squared gradients
+REMEMBERED = 0.9  # of the average of z²
+FIRST_DRAWS = 10  # of z before the first step: one alone may be near zero where diag(G) is large
+SMALL = 1e-8  # in place of a ridge of zero
 
 
 class Settings(NamedTuple):
@@ -34,16 +39,16 @@ PAPER = Settings(steps=30, warm=0.0, diagonal=False, schedule="last")
 
 
 class GaussNewton(Evaluated):
-    """One Gauss-Newton step per sweep."""
+    """One Gauss-Newton step per sweep; random numbers depend on the seed and the step alone."""
 
     descends = True
 
-    def __init__(self, objective: TowerObjective, settings: Settings = Settings()) -> None:  # noqa: B008
+    def __init__(self, objective: TowerObjective, settings: Settings = Settings(), seed: int = 0) -> None:  # noqa: B008
         super().__init__(objective)
-        self.settings = settings
+        self.settings, self.seed = settings, seed
 
     def fresh(self, theta: Both) -> dict[str, Any]:
-        """The last length and direction, and averages of squared gradients."""
+        """The last length and direction, and the average of z²."""
         settings = self.settings
         return {
             "length": 1.0,
@@ -57,7 +62,7 @@ class GaussNewton(Evaluated):
         gradient = self.objective.gradient(point)
         squares, scaling = memory["squares"], None
         if settings.diagonal:
-            squares, scaling = self._scaling(squares, gradient)
+            squares, scaling = self._scaling(squares, point, state.steps)
         start = leafwise(lambda d: d.dtype.type(settings.warm) * d, memory["direction"]) if settings.warm else None
         direction = self._solve(point, gradient, scaling, start)
         slope = inner(gradient, direction)
@@ -70,12 +75,17 @@ class GaussNewton(Evaluated):
         }
         return self.moved(point, memory, state.steps + 1)
 
-    def _scaling(self, squares: Both, gradient: Both) -> tuple[Both, Both]:
-        squares = leafwise(
-            lambda v, g: v.dtype.type(REMEMBERED) * v + v.dtype.type(1 - REMEMBERED) * g * g, squares, gradient
-        )
+    def _scaling(self, squares: Both, point: Point, steps: int) -> tuple[Both, Both]:
+        """The average of z² with this step's, and 1/diag(G)."""
+        random, draws = np.random.default_rng([self.seed, steps]), 1 if steps else FIRST_DRAWS
+        for number in range(draws):
+            share = 1 - REMEMBERED if steps else 1 / (number + 1)
+            root = self.objective.curvature_root(point, random)
+            squares = leafwise(
+                lambda v, z, share=share: v.dtype.type(1 - share) * v + v.dtype.type(share) * z * z, squares, root
+            )
         left, right = (
-            leafwise(lambda v, reg=reg: (v + v.dtype.type(reg)) ** v.dtype.type(-POWER), part)
+            leafwise(lambda v, reg=reg: 1 / (v + v.dtype.type(reg or SMALL)), part)
             for part, reg in zip(squares, self.objective.reg)
         )
         return squares, (left, right)

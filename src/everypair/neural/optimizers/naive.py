@@ -30,10 +30,11 @@ class RandomPairs:
 
     def __call__(self, theta: Both, memory: dict[str, Any], random: np.random.Generator) -> tuple[Both, dict[str, Any]]:
         """ĝ."""
-        draws, objective = self.draws, self.draws.objective
+        draws = self.draws
         users, items = (random.integers(size, size=self.size) for size in self.shape)
         entities, places = zip(*(np.unique(of_pairs, return_inverse=True) for of_pairs in (users, items)))
-        U, V = (tower.factors(*both) for tower, *both in zip(objective.towers, theta, entities))
+        sides = draws.embedded(theta, (entities[0], entities[1]))
+        U, V = (side.factors for side in sides)
         left, right = U[places[0]], V[places[1]]
         values = np.einsum("er,er->e", draws.imputed(0, users), draws.imputed(1, items))
         scores = np.einsum("ek,ek->e", left, right, dtype=np.float64)
@@ -44,4 +45,4 @@ class RandomPairs:
         slopes[stored] += draws.slopes(numbers[stored], left[stored], right[stored])
         scale = np.prod(self.shape, dtype=np.float64) / self.size
         R = sp.csr_array((scale * slopes, (places[0], places[1])), shape=(len(U), len(V)))
-        return draws.assembled(theta, (R @ V, R.T @ U), (entities[0], entities[1])), memory
+        return draws.assembled(theta, (R @ V, R.T @ U), sides), memory

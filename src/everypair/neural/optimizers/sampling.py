@@ -33,9 +33,10 @@ class Sampling:
 
     def __call__(self, theta: Both, memory: dict[str, Any], random: np.random.Generator) -> tuple[Both, dict[str, Any]]:
         """ĝ."""
-        draws, objective = self.draws, self.draws.objective
+        draws = self.draws
         users, items = (np.sort(random.choice(*both, replace=False)) for both in zip(self.shape, self.sizes))
-        U, V = (tower.factors(*both) for tower, *both in zip(objective.towers, theta, (users, items)))
+        sides = draws.embedded(theta, (users, items))
+        U, V = (side.factors for side in sides)
         block = self.numbers[users][:, items].tocoo()
         slopes = draws.slopes(block.data - 1, U[block.row], V[block.col])
         R = sp.csr_array((slopes, (block.row, block.col)), shape=(len(users), len(items)))
@@ -44,4 +45,4 @@ class Sampling:
         by_users = R @ V + p * (U @ (V.T @ (q * V)) - ours @ (theirs.T @ (q * V)))
         by_items = R.T @ U + q * (V @ (U.T @ (p * U)) - theirs @ (ours.T @ (p * U)))
         scale = np.prod(self.shape, dtype=np.float64) / np.prod(self.sizes)
-        return draws.assembled(theta, (scale * by_users, scale * by_items), (users, items)), memory
+        return draws.assembled(theta, (scale * by_users, scale * by_items), sides), memory

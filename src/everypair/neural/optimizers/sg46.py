@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.estimates import RATIO, Draws
+from everypair.neural.towers import Embedded
 from everypair.neural.trees import Both, leafwise
 
 Array = NDArray[Any]
@@ -24,9 +25,9 @@ Grams = tuple[Array, Array, Array, Array]  # UᵀPU, ŨᵀPU, VᵀQV, ṼᵀQV
 
 
 class Sample(NamedTuple):
-    """Drawn pairs: their entities and factors, what each entity stands for, R̂ of the pairs' losses."""
+    """Drawn pairs: towers on their entities, what each entity stands for, R̂ of the pairs' losses."""
 
-    entities: tuple[Array, Array]
+    sides: tuple[Embedded, Embedded]
     factors: tuple[Array, Array]
     imputed: tuple[Array, Array]
     weights: tuple[Array, Array]
@@ -57,7 +58,7 @@ class Sampler:
 
     def __call__(self, theta: Both, random: np.random.Generator) -> Sample:
         """One sample."""
-        draws, objective = self.draws, self.draws.objective
+        draws = self.draws
         pairs = np.sort(random.choice(self.stored, self.size, replace=False))
         scale = self.stored / self.size
         entities, weights, places = [], [], []
@@ -72,10 +73,11 @@ class Sampler:
             entities.append(found)
             weights.append(own[:, None])
             places.append(place)
-        U, V = (tower.factors(*both) for tower, *both in zip(objective.towers, theta, entities))
+        sides = draws.embedded(theta, (entities[0], entities[1]))
+        U, V = (side.factors for side in sides)
         slopes = scale * draws.slopes(pairs, U[places[0]], V[places[1]])
         return Sample(
-            (entities[0], entities[1]),
+            sides,
             (U.astype(np.float64), V.astype(np.float64)),
             (draws.imputed(0, entities[0]), draws.imputed(1, entities[1])),
             (weights[0], weights[1]),
@@ -84,7 +86,7 @@ class Sampler:
 
     def gradient(self, theta: Both, sample: Sample, grams: Grams) -> Both:
         """ĝ from a sample and the Gram matrices of another."""
-        return self.draws.assembled(theta, sample.gradients(grams), sample.entities)
+        return self.draws.assembled(theta, sample.gradients(grams), sample.sides)
 
 
 class StoredPairsEstimate:
