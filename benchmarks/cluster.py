@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from generate import generate
+from generate_large import read_large, write_large
 from machine import machine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
@@ -108,7 +109,11 @@ def main() -> None:
     parser.add_argument("--memory", default="0", help="limit of a worker, such as 2.5GB")
     parser.add_argument("--folder", type=Path, help="write Parquet files there and train from them")
     options = parse(parser, RESULTS, users=5000, items=3000, pairs=20_000, rank=4, rounds=1, sweeps=4, shards=2)
-    matrix = generate(options.users, options.items, options.pairs)
+    if options.folder is None or options.smoke:
+        matrix = generate(options.users, options.items, options.pairs)
+    else:
+        write_large(options.folder / "csr", options.users, options.items, options.pairs)
+        matrix = read_large(options.folder / "csr")
     record = {
         "machine": machine(), "pairs": int(matrix.nnz), "users": options.users, "items": options.items,
         "rank": options.rank, "workers": options.workers, "memory limit": options.memory,
