@@ -23,6 +23,7 @@ DECIMAL = re.compile(r"[-+]?\d+\.\d+(?:e[-+]?\d+)?")
 MOST_README_LINES = 120
 LONGEST_CODE_LINE = 90  # what the column of the site holds on a small screen
 PUBLIC_ROOMS = [
+    "everypair.distribute",
     "everypair",
     "everypair.data",
     "everypair.evaluate",
