@@ -173,11 +173,11 @@ OF_CALLS = {
     ),
     "storage into no folder": (
         ("tune", "events.csv", "-o", "new.ep", "--rank", "3", "--storage", "no/search.db"),
-        "cannot be opened as a file of optuna's",
+        "does not exist; create it first",
     ),
     "a log for a storage": (
         ("tune", "events.csv", "-o", "new.ep", "--rank", "3", "--storage", "events.csv"),
-        "cannot be opened as a file of optuna's",
+        "is not a file of optuna's",
     ),
     "a storage for the plain search": (
         ("tune", "events.csv", "-o", "new.ep", "--storage", "search.db", "--search", "plain"),

@@ -10,7 +10,7 @@ from everypair.cli.say import show, table
 
 LINES = {
     "OneClassMF": "factors over every pair, observed or not: the one to start with",
-    "Blend": "OneClassMF and ItemItem together: the best lists, in 1.2 to 4 times the time",
+    "Blend": "OneClassMF and ItemItem together: the best lists, for more time",
     "ItemItem": "every item from the others a user has; new users need no fitting",
     "BPR": "factors from pairs of items, ranked by stochastic gradients",
     "SubsampledMF": "factors from a sample of the pairs that were not observed",

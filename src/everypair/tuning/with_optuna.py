@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 from typing import Any
 
+from everypair.store.write import check_place
 from everypair.tuning.space import Logarithmic, Options, Space
 from everypair.tuning.trial import Trial
 from everypair.tuning.users import Means
 
 STUDY = "everypair"
+SQLITE = b"SQLite format 3"
 COLUMNS = ("error", "sweeps", "best_sweep", "seconds", "problem", "gain", "gain_error")
 
 
@@ -21,19 +24,12 @@ def open_study(seed: int, storage: str | None, about: dict[str, Any]) -> Any:
     """
     optuna = import_optuna()
     url = storage if storage is None or "://" in storage else f"sqlite:///{storage}"
-    try:
-        study = optuna.create_study(
-            study_name=STUDY, storage=url, load_if_exists=True, direction="maximize",
-            sampler=optuna.samplers.TPESampler(seed=seed),
-        )  # fmt: skip
-    except Exception as failure:  # of whatever database stands behind the address
-        if url is None:
-            raise
-        reason = str(getattr(failure, "orig", None) or failure).splitlines()[0].rstrip(".")
-        raise ValueError(
-            f"storage {storage!r} cannot be opened as a file of optuna's ({reason}): name a new file in a folder that "
-            "exists."
-        ) from failure
+    if storage is not None and url != storage:
+        _check_file(Path(storage))
+    study = optuna.create_study(
+        study_name=STUDY, storage=url, load_if_exists=True, direction="maximize",
+        sampler=optuna.samplers.TPESampler(seed=seed),
+    )  # fmt: skip
     earlier = study.user_attrs.get("about")
     if earlier is None:
         study.set_user_attr("about", about)
@@ -42,6 +38,16 @@ def open_study(seed: int, storage: str | None, about: dict[str, Any]) -> Any:
                           if earlier.get(name) != about[name])  # fmt: skip
         raise ValueError(f"storage {storage!r} holds the tuning of something else, by {other}: give another file.")
     return study
+
+
+def _check_file(path: Path) -> None:
+    """Refuse what SQLite could not open, before it tries: a new file needs a folder, an old one must be a database."""
+    check_place(path)
+    if path.exists():
+        with path.open("rb") as file:
+            start = file.read(len(SQLITE))
+        if start and start != SQLITE:
+            raise ValueError(f"storage {str(path)!r} is not a file of optuna's: name a new one.")
 
 
 class OptunaSearch:
