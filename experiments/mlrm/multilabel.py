@@ -36,7 +36,7 @@ def main() -> None:
             if not any(cells):
                 continue
             values = [None if c is None else mean_and_spread(c, "average_precision")[0] for c in cells]
-            best = max(value for value in values if value is not None)
+            best = None if None in values else max(values)  # no winner where something was not run
             texts = [
                 ""
                 if v is None
