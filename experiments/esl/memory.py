@@ -21,7 +21,7 @@ from everypair.neural.optimizers.choose import OPTIMIZERS, make_optimizer
 from everypair.neural.optimizers.state import TowerState
 
 USERS, ITEMS, PAIRS = 500_000, 20_000, 50_000_000
-COPIES = {"adam": 11, "gauss-newton": 17}  # of all parameters at the peak: see README.md
+COPIES = {"adam": 13, "gauss-newton": 17, "gd-diag": 16}  # of all parameters at the peak: see README.md
 
 
 def peak() -> float:

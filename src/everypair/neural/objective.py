@@ -124,8 +124,13 @@ class TowerObjective:
         return left, right
 
     def curvature_root(self, point: Point, random: np.random.Generator) -> Both:
-        """Jᵀ H^½ ε for random signs ε: squared, it is diag(JᵀHJ) in the mean, where no t is negative."""
-        curvatures = np.sqrt(np.maximum(point.stored.curvatures, 0)) * self._signs(random, len(point.stored.curvatures))
+        """Jᵀ H^½ ε for random signs ε: squared, it is diag(JᵀHJ) in the mean.
+
+        H is what all pairs and, besides, c ℓ'' of the stored ones give, a little more than the curvature of L.
+        """
+        rows = self.factor_space.rows[LEFT]
+        weights = np.repeat(rows.this_weights, np.diff(rows.indptr)) * rows.other_weights[rows.indices]
+        curvatures = np.sqrt(np.maximum(point.stored.curvatures + weights, 0)) * self._signs(random, len(weights))
         left, right = self._sums(LEFT, curvatures, point.right), self._by_columns(curvatures, point.left)
         for side, root in ((LEFT, left), (RIGHT, right)):
             values, vectors = np.linalg.eigh(point.grams[1 - side].matrix)

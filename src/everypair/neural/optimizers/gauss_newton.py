@@ -4,9 +4,9 @@ paper     CG from zero, unpreconditioned, until ‖r‖ ≤ 0.1 ‖∇L‖ or 30
 ours      at most five steps, from 0.9 times the last direction, preconditioned by diag(G); δ starts from 1
 
 diag(G) is an average over the steps of z² + λ, where z = Jᵀ H^½ ε with random signs ε has E z² = diag(JᵀHJ): H is the
-curvature in factor space, of which all pairs give VᵀQV = LLᵀ to every row, and a stored pair its max(t, 0):
+curvature in factor space, to which all pairs give VᵀQV = LLᵀ for every row, and a stored pair its c ℓ'':
 
-    z = [⟨J_u, √P E_u Lᵀ + [ε √t]_Ω V⟩;  the same for V]
+    z = [⟨J_u, √P E_u Lᵀ + [ε √(c ℓ'')]_Ω V⟩;  the same for V]
 """
 
 from __future__ import annotations
