@@ -53,7 +53,7 @@ def test_a_linear_tower_on_features_is_the_linear_model():
     mf = OneClassMF(reg_exponent=0, feature_reg=0.5, own_vectors=own, tol=1e-13, max_iter=500, **shared)
     mf.fit(matrix, right_features=features)
     towers = TwoTower(
-        widths=(), biases=False, own_vectors=own, optimizer="newton-unit", tol=1e-13, max_iter=300, **shared
+        widths=(), biases=False, own_vectors=own, optimizer="gauss-newton", tol=1e-13, max_iter=300, **shared
     ).fit(matrix, right_features=sp.csr_array(features))
     assert towers.objective_ == pytest.approx(mf.objective_, rel=1e-6)
     np.testing.assert_allclose(towers.score_users(), mf.score_users(), atol=1e-3)
