@@ -25,6 +25,7 @@ SCRIPTS = sorted(
 )
 # script → the runs of its smoke test; results of one run are there for the next
 RUNS: dict[str, list[list[str]]] = {
+    "benchmarks/cluster.py": [[]],
     "benchmarks/everybody.py": [[]],
     "benchmarks/labels.py": [["missing"], ["wiki"]],
     "benchmarks/large.py": [[]],

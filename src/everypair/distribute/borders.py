@@ -5,12 +5,13 @@ Every sum over rows runs over these blocks in a fixed tree, so that shards chang
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.parallel import BLOCK_ROWS, Chunk, balanced_chunks, even_chunks
+from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks
 
 SHARD_WORK = 2**22  # pairs and rows (16 pairs each) of a shard, about
 ROW_WORK = 16
@@ -28,5 +29,9 @@ def shard_borders(counts: NDArray[Any], shards: int | None = None) -> list[Chunk
     work = np.array([int(counts[a:b].sum()) + ROW_WORK * (b - a) for a, b in blocks])
     if shards is None:
         shards = 2 ** max(0, int(np.ceil(np.log2(work.sum() / SHARD_WORK))))
-    runs = balanced_chunks(np.concatenate([[0], np.cumsum(work)]), row_cost=0, pieces=shards)
-    return [(blocks[first][0], blocks[last - 1][1]) for first, last in runs]
+    done = np.concatenate([[0], np.cumsum(work)])
+    shares = np.linspace(0, done[-1], min(shards, len(blocks)) + 1)
+    above = np.searchsorted(done, shares)
+    nearest = np.where(shares - done[above - 1] < done[above] - shares, above - 1, above)
+    cuts = np.unique(np.concatenate([[0], nearest[1:-1], [len(blocks)]]))
+    return [(blocks[first][0], blocks[last - 1][1]) for first, last in pairwise(cuts)]

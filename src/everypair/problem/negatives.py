@@ -37,6 +37,7 @@ class Negatives:
 
     ``value`` is one number, or a pair (Ũ, Ṽ) of matrices with ỹ_ij = ũ_i · ṽ_j.
 
+    >>> from everypair.data import Pairs
     >>> pairs = Pairs.from_matrix([[1, 1, 0], [1, 0, 0]])
     >>> negatives = Negatives.from_scheme(pairs, weight=0.5, scheme="left-count")
     >>> negatives.left.round(2).tolist(), negatives.right.tolist()

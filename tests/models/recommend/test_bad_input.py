@@ -65,7 +65,6 @@ BAD_INTERACTIONS = {
     "complex array": (MATRIX * 1j, TypeError, "real numbers, got dtype complex128"),
     "objects": (MATRIX.astype(object), TypeError, r"an array of objects: convert it with astype\(float\)"),
     "text": (MATRIX.astype(str), TypeError, "got an array of text"),
-    "a list of events": ([("anna", "bread")], TypeError, "give what everypair.data.read_events makes of it"),
     "too small for float32": (MATRIX * 1e-50, ValueError, "values that are 0 as float32: rescale them"),
     "pointers that fall": (
         with_pointers(slice(3, 4), 10**6),

@@ -36,7 +36,7 @@ class TestSubsampledSquared(SamplingContract):
 
 class TestSubsampledLogistic(TestSubsampledSquared):
     quality_floor = 0.9  # a held-out item may be drawn as a negative
-    params: ClassVar = {"loss": "logistic"}
+    params: ClassVar = {"loss": "logistic", "reg": 0.2}
 
     def test_given_negatives_and_drawn_ones_are_the_same_training(self):
         matrix, _ = block_matrix()

@@ -78,6 +78,7 @@ def _active(pairs: Counted) -> tuple[int, int]:
 def auto_negative_weight(weight: Any, pairs: Counted, loss: Loss) -> float:
     """Resolve ``"auto"``: c · density with c = c_max · clip((density/0.005)^⅔, ¼, 1), and at most ½.
 
+    >>> from everypair.data import Pairs
     >>> from everypair.problem import get_loss
     >>> auto_negative_weight("auto", Pairs.from_matrix(np.eye(100)), get_loss("logistic"))
     0.04
@@ -95,6 +96,7 @@ def auto_negative_weight(weight: Any, pairs: Counted, loss: Loss) -> float:
 def auto_reg(reg: Any, pairs: Counted, loss: Loss) -> Any:
     """Resolve ``"auto"``: λ = λ₀ · min(1, 4000/(m + n))^0.6; anything else is checked elsewhere.
 
+    >>> from everypair.data import Pairs
     >>> from everypair.problem import get_loss
     >>> auto_reg("auto", Pairs.from_matrix(np.eye(100)), get_loss("logistic"))
     0.075
