@@ -1,7 +1,7 @@
 """Everybody's training of one objective, seen after each iteration: ``run(matrix, rank, iterations, after)``.
 
-The matrix holds ones; the objective is implicit's (see peers.py) with weight ALPHA and ridge REG. ``after(U, V)`` gets
-the factors of every iteration, in units of that objective, and ends the training by returning True. cmfrec tells
+The matrix holds ones; the objective is implicit's (see peer_objectives.py) with weight ALPHA and ridge REG.
+``after(U, V)`` gets the factors of every iteration, in units of that objective, and ends the training by returning True. cmfrec tells
 nothing before it has finished, so it starts again for 4, 8, 16, … iterations and ``after`` is told which: each is a
 training of its own. Everything but the number of iterations, rank, threads and objective is each library's default.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from peers import irspack_units
+from peer_objectives import irspack_units
 
 from everypair import OneClassMF
 

@@ -24,7 +24,7 @@ import numpy as np
 from generate import generate
 from libraries import ALPHA, REG, RUNS, THREADS, Run
 from machine import machine
-from peers import implicit_objective
+from peer_objectives import implicit_objective
 from tables import LEVELS, lines, write_pages
 from threadpoolctl import threadpool_limits
 

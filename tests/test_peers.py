@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-PEERS = Path(__file__).parents[1] / "benchmarks" / "peers.py"
+PEERS = Path(__file__).parents[1] / "benchmarks" / "peer_objectives.py"
 
 
 @pytest.fixture(scope="module")
