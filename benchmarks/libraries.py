@@ -3,7 +3,8 @@
 The matrix holds ones; the objective is implicit's (see peer_objectives.py) with weight ALPHA and ridge REG.
 ``after(U, V)`` gets the factors of every iteration, in units of that objective, and ends the training by returning
 True. cmfrec tells nothing before it has finished, so it starts again for 4, 8, 16, … iterations and ``after`` is told
-which: each is a training of its own. Everything but the number of iterations, rank, threads and objective is each library's default.
+which: each is a training of its own. Everything but the number of iterations, rank, threads and objective is each
+library's default.
 """
 
 from __future__ import annotations
