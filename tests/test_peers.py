@@ -14,9 +14,9 @@ PEERS = Path(__file__).parents[1] / "benchmarks" / "peer_objectives.py"
 
 @pytest.fixture(scope="module")
 def peers():
-    spec = importlib.util.spec_from_file_location("peers", PEERS)
+    spec = importlib.util.spec_from_file_location("peer_objectives", PEERS)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["peers"] = module
+    sys.modules["peer_objectives"] = module
     spec.loader.exec_module(module)
     return module
 
