@@ -34,9 +34,10 @@ class Cluster:
 
     Examples
     --------
-    >>> from distributed import Client                                         # doctest: +SKIP
-    >>> client = Client("tcp://scheduler:8786")                                # doctest: +SKIP
-    >>> OneClassMF().fit("events/", client=Cluster(client, shards=64))         # doctest: +SKIP
+    ``OneClassMF().fit("events/", client=Cluster(Client("tcp://scheduler:8786"), shards=(64, 8)))``
+
+    >>> Cluster(None, shards=(64, 8)).shards  # with a client in the place of None
+    (64, 8)
     """
 
     def __init__(
