@@ -19,14 +19,6 @@ from everypair.training.interruption import warn_interrupted, was_interrupted
 MATRIX = (np.random.default_rng(0).random((30, 20)) < 0.3).astype(float)
 
 
-@pytest.fixture(autouse=True)
-def python_handles_ctrl_c():
-    """Whatever other tests have loaded into this process."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before or signal.default_int_handler)
-
-
 def ctrl_c():
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(1)  # the handler runs before this ends, and ends it
