@@ -79,6 +79,8 @@ def test_asked_users_of_a_model_that_stays_there(clients, folder, fitted):
     np.testing.assert_allclose(scores, values, rtol=1e-5, atol=1e-6)
     with pytest.raises(AttributeError, match="is on the cluster: gather"):
         _ = there.left_factors_
+    with pytest.raises(ValueError, match=r"is on the cluster: gather\(\) brings it here first"):
+        there.to_parts()
     assert np.array_equal(there.gather().left_factors_, fitted.left_factors_)
 
 

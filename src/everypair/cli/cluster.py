@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,9 @@ def connected(where: str) -> Iterator[Any]:
         if not count.isdecimal() or int(count) < 1:
             raise ValueError(f"--cluster {where}: say how many worker processes, as in {LOCAL}4.")
         with (
-            LocalCluster(n_workers=int(count), threads_per_worker=1, dashboard_address=":0") as cluster,
+            LocalCluster(
+                n_workers=int(count), threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+            ) as cluster,  # a worker's failure is raised here, as one sentence
             Client(cluster) as client,
         ):
             yield client

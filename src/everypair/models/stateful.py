@@ -87,6 +87,8 @@ class Stateful(BaseEstimator):
     def to_parts(self, *, serve_only: bool = False) -> Parts:
         """Return the fitted model as JSON-able values and named arrays; :meth:`from_parts` reads them."""
         if "state_" not in vars(self):
+            if "sharded_" in vars(self):
+                raise ValueError(f"this {type(self).__name__} is on the cluster: gather() brings it here first.")
             raise ValueError(f"this {type(self).__name__} is not fitted yet: there is nothing to write down.")
         arrays: Arrays = {}
         parameters = {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Self
 
+from numpy.typing import ArrayLike
+
 from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting
@@ -242,14 +244,28 @@ class OneClassMF(GrowingModel):
         )  # fmt: skip
         return self
 
-    def recommend(self, users: Any = None, n: int = 10, *args: Any, **kwargs: Any) -> Any:
+    def recommend(
+        self,
+        users: ArrayLike | None = None,
+        n: int = 10,
+        exclude_seen: bool = True,
+        allow: Any = None,
+        block: Any = None,
+        *,
+        interactions: Any = None,
+        features: Any = None,
+        targets: Any = None,
+    ) -> tuple[Any, Any]:
         """Return the ``n`` best items of each user and their scores: see :meth:`FactorModel.recommend`.
 
-        Where the factors are on a cluster, it is asked for these users.
+        Where the factors are on a cluster, that is asked for these users.
         """
-        if "state_" not in vars(self) and "sharded_" in vars(self) and users is not None:
-            return self.sharded_.recommend(users, n, *args, **kwargs)
-        return super().recommend(users, n, *args, **kwargs)
+        new = any(part is not None for part in (interactions, features, targets))
+        if "state_" not in vars(self) and "sharded_" in vars(self) and users is not None and not new:
+            return self.sharded_.recommend(users, n, exclude_seen, allow, block)
+        return super().recommend(
+            users, n, exclude_seen, allow, block, interactions=interactions, features=features, targets=targets
+        )
 
     def gather(self) -> Self:
         """Bring a model that was trained on a cluster here, with its factors, interactions and ids."""
