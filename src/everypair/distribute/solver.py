@@ -1,9 +1,9 @@
 """Alternating minimisation whose factors never leave the workers.
 
 A sweep is one graph of tasks: the right side's Gram matrix is summed up and decomposed, its rows are rotated where they
-live, the rows that the left shards need travel to them, these improve; then the same the other way round. Only F comes
-back to the client. Bytes that travel in a sweep: (rows of the other side that the shards of a worker need and that live
-elsewhere) × rank × 4, both ways, and a k × k matrix per shard.
+live, the rows that the left shards need travel to them, these improve; then the same the other way round. Only a
+verdict comes back to the client. Bytes that travel in a sweep: (rows of the other side that the shards of a worker need
+and that live elsewhere) × rank × 4, both ways, and a few k × k matrices per shard.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from everypair.distribute import work
 from everypair.distribute.tasks import Tasks
-from everypair.parallel import BLOCK_ROWS, Chunk, single_threaded_blas
+from everypair.distribute.verdict import Verdict, judge, ridge_of, way_of
+from everypair.parallel import BLOCK_ROWS, Chunk
 from everypair.problem.gram_square import GramSquare
 from everypair.problem.layout import LEFT, RIGHT, Layout
-from everypair.solvers.balance import LEAST, balancing, on_columns
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.state import Factors
 
@@ -42,6 +42,20 @@ class ShardedSide:
         return -(-self.borders[-1][1] // BLOCK_ROWS)
 
 
+@dataclass(frozen=True)
+class Begun(Factors):
+    """Where a sweep begins, further along than ``now``: tasks that were not started yet."""
+
+    now: Factors | None = None
+
+
+@dataclass(frozen=True)
+class Swept(Factors):
+    """Where a sweep ended, and ⟨begun − after, after − now⟩ of the way it took."""
+
+    against: float = 0.0
+
+
 class ShardedAlternating:
     """Sweeps over both sides on a cluster, to the bit those of :class:`~everypair.solvers.alternating.Alternating`."""
 
@@ -59,25 +73,28 @@ class ShardedAlternating:
     ) -> None:
         self.tasks, self.sides, self.square, self.steps, self.balance = tasks, sides, square, steps, balance
         self._free = tuple(_free_columns(layout, side) for side in (LEFT, RIGHT))
+        self._balanced_columns = self._free[LEFT] & self._free[RIGHT] if balance else None
+        self._blocks = sides[LEFT].blocks, sides[RIGHT].blocks
 
-    def step(self, state: Factors) -> Factors:
-        """One sweep over both sides."""
-        sums = self._sums(RIGHT, state.right)
-        left = self._improve(LEFT, state.left, state.right, sums)
+    def step(self, state: Factors) -> Swept:
+        """One sweep over both sides, and balance where it pays."""
+        left = self._improve(LEFT, state.left, state.right, self._sums(RIGHT, state.right))
         left_sums = self._sums(LEFT, left)
         right = self._improve(RIGHT, state.right, left, left_sums)
-        tasks = [left, right, left_sums, self._sums(RIGHT, right)]
-        futures = iter(self.tasks.start([task for part in tasks for task in part]))
-        left, right, *both = ([next(futures) for _ in part] for part in tasks)
-        told = self._told(*both)
+        both = left_sums, self._sums(RIGHT, right)
+        verdict = self.tasks.task(
+            "judge", judge, both, self._ways(state, left, right), self._blocks, self.square, self._balanced_columns
+        )
+        *futures, verdict = self.tasks.start([*left, *right, verdict])
+        left, right = futures[: len(left)], futures[len(left) :]
+        told: Verdict = self.tasks.wait([verdict])[0]
         self.tasks.notice()
-        value, rounding = self._objective(*told)
-        state = Factors(left, right, value, rounding=rounding)
-        return self._balanced(state, value, *told) if self.balance and np.isfinite(value) else state
+        swept = Swept(left, right, told.value, rounding=told.rounding, against=told.against)
+        return swept if told.balance is None else self._balanced(state, swept, told)
 
-    def beyond(self, now: Factors, before: Factors, beta: float) -> Factors:
-        """Both sides moved on along their last way."""
-        moved = [
+    def beyond(self, now: Factors, before: Factors, beta: float) -> Begun:
+        """Both sides moved on along their last way; the sweep that begins there does it."""
+        left, right = (
             [
                 self.tasks.task(f"move-{SIDES[number]}", work.move, shard, new, old, beta, place=place)
                 for shard, new, old, place in zip(side.shards, here, there, side.places)
@@ -85,57 +102,50 @@ class ShardedAlternating:
             for number, (side, here, there) in enumerate(
                 zip(self.sides, (now.left, now.right), (before.left, before.right))
             )
-        ]
-        left, right = (self.tasks.start(part) for part in moved)
-        return Factors(left, right)
+        )
+        return Begun(left, right, now=now)
 
     def turned_back(self, now: Factors, begun: Factors, after: Factors) -> bool:
-        """Whether a sweep went against the way it began on."""
-        tasks = [
-            self.tasks.task(f"turned-back-{SIDES[number]}", work.against, *parts, place=place)
-            for number, side in enumerate(self.sides)
-            for *parts, place in zip(
-                side.shards, *(getattr(state, SIDES[number]) for state in (now, begun, after)), side.places
-            )
-        ]
-        nodes = self.tasks.get(tasks)
-        count = len(self.sides[LEFT].shards)
-        left, right = (work.total(part, side.blocks) for part, side in zip((nodes[:count], nodes[count:]), self.sides))
-        return bool(left + right > 0)
+        """Whether a sweep went against the way it began on: it knows."""
+        assert isinstance(begun, Begun)
+        assert isinstance(after, Swept)
+        return after.against > 0
 
-    def _balanced(self, state: Factors, value: float, left: list[work.Sums], right: list[work.Sums]) -> Factors:
-        """Balance both sides where it pays, as :class:`~everypair.solvers.balance.Balanced` does."""
-        columns = self._free[LEFT] & self._free[RIGHT]
-        grams = [
-            work.total([one.ridge_gram for one in sums], side.blocks)[np.ix_(columns, columns)]
-            for side, sums in zip(self.sides, (left, right))
-        ]
-        with single_threaded_blas():
-            found = balancing(grams[LEFT], grams[RIGHT], LEAST * abs(value))
-        if found is None:
-            return state
-        changed = [
-            self.tasks.start(
-                [
-                    self.tasks.task(f"balance-{SIDES[number]}", work.change, shard, rows, matrix, place=place)
-                    for shard, rows, place in zip(side.shards, getattr(state, SIDES[number]), side.places)
-                ]
-            )
-            for number, (side, matrix) in enumerate(zip(self.sides, (on_columns(part, columns) for part in found)))
-        ]
-        after = self._told(*(self._sums(number, rows) for number, rows in enumerate(changed)))
-        before_ridge, ridge = (
-            sum(work.penalty_of(sums, side.blocks) for side, sums in zip(self.sides, both))
-            for both in ((left, right), after)
+    def _ways(self, begun: Factors, *after: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Tasks that compare every shard's rows with where they began, if that was further along."""
+        if not isinstance(begun, Begun):
+            return [], []
+        assert begun.now is not None
+        left, right = (
+            [
+                self.tasks.task(f"turned-back-{name}", work.against, *parts, place=place)
+                for *parts, place in zip(side.shards, getattr(begun.now, name), getattr(begun, name), rows, side.places)
+            ]
+            for name, side, rows in zip(SIDES, self.sides, after)
         )
-        if not ridge < before_ridge:
-            return state
-        return Factors(changed[LEFT], changed[RIGHT], value - (before_ridge - ridge), rounding=state.rounding)
+        return left, right
 
-    def _told(self, left: list[Any], right: list[Any]) -> tuple[list[work.Sums], list[work.Sums]]:
-        """Wait for the sums of both sides."""
-        told = self.tasks.get([*left, *right])
-        return told[: len(left)], told[len(left) :]
+    def _balanced(self, begun: Factors, swept: Swept, told: Verdict) -> Swept:
+        """Balance both sides, as :class:`~everypair.solvers.balance.Balanced` does."""
+        assert told.balance is not None
+        left, right = (
+            [
+                self.tasks.task(f"balance-{name}", work.change, shard, rows, matrix, place=place)
+                for shard, rows, place in zip(side.shards, getattr(swept, name), side.places)
+            ]
+            for name, side, matrix in zip(SIDES, self.sides, told.balance)
+        )
+        both = self._sums(LEFT, left), self._sums(RIGHT, right)
+        tasks = [
+            self.tasks.task("ridge", ridge_of, both, self._blocks),
+            self.tasks.task("turned-back", way_of, self._ways(begun, left, right), self._blocks),
+        ]
+        *futures, ridge, way = self.tasks.start([*left, *right, *tasks])
+        new_ridge, against = self.tasks.wait([ridge, way])
+        if not new_ridge < told.ridge:
+            return swept
+        value = told.value - (told.ridge - new_ridge)
+        return Swept(futures[: len(left)], futures[len(left) :], value, rounding=told.rounding, against=against)
 
     def _sums(self, number: int, rows: Any) -> list[Any]:
         """What all machines have to know of a side."""
@@ -162,13 +172,6 @@ class ShardedAlternating:
             last = (gathered, opposite.blocks, self.steps, self.balance)
             improved.append(task(name, work.improve, shard, here, *last, place=place))
         return improved
-
-    def _objective(self, left: list[work.Sums], right: list[work.Sums]) -> tuple[float, float]:
-        """F and how far rounding may take it, after a half-step of the right side."""
-        grams = [work.gram_of(sums, side.blocks) for side, sums in zip(self.sides, (left, right))]
-        pairs = float(work.total([one.pairs for one in right], self.sides[RIGHT].blocks))
-        ridge = sum(work.penalty_of(sums, side.blocks) for side, sums in zip(self.sides, (left, right)))
-        return pairs + self.square(*grams) + ridge, self.square.rounding(*grams)
 
 
 def bytes_per_sweep(sides: tuple[ShardedSide, ShardedSide], columns: int, itemsize: int) -> int:

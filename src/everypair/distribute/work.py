@@ -111,7 +111,7 @@ class Shard(Sized):
 class Sums(Sized):
     """What all machines have to know of a shard's rows: parts of the tree of sums over blocks."""
 
-    penalty: Nodes
+    penalty: Nodes | None = None
     gram: Nodes | None = None
     pairs: Nodes | None = None
     ridge_gram: Nodes | None = None
@@ -122,7 +122,7 @@ class Rows(Sized):
     """Factors of a shard and their sums."""
 
     factors: Array
-    sums: Sums | None
+    sums: Sums
 
 
 @dataclass(frozen=True)
@@ -199,35 +199,30 @@ def source(shard: Shard, number: int) -> NDArray[np.int32]:
     return rows
 
 
-def with_sums(
-    shard: Shard, factors: Array, pairs: list[float] | None = None, *, gram: bool = True, ridge_gram: bool = False
-) -> Rows:
-    """Factors of a shard's rows and what all machines have to know of them."""
-    problem, threads = shard.problem, worker_threads()
+def gram_nodes(shard: Shard, factors: Array) -> Nodes:
+    """Gram matrices of a shard's rows, as far as they are nodes of the tree."""
+    problem = shard.problem
+    return tree_nodes(
+        gram_parts(factors, problem.this_weights, problem.this_values, worker_threads()), shard.first_block
+    )
 
-    def nodes(parts: list[Any] | None) -> Any:
-        return None if parts is None else tree_nodes(parts, shard.first_block)
 
-    with single_threaded_blas():
-        sums = Sums(
-            nodes(norm_parts(factors[:, problem.free_columns(factors.shape[1])], problem.ridge)),
-            nodes(gram_parts(factors, problem.this_weights, problem.this_values, threads) if gram else None),
-            nodes(pairs),
-            nodes(ridge_gram_parts(factors, problem.ridge, threads) if ridge_gram else None),
-        )
-    return Rows(factors, sums)
+def penalty_nodes(shard: Shard, factors: Array) -> Nodes:
+    """What is paid for a shard's rows, likewise."""
+    problem = shard.problem
+    return tree_nodes(norm_parts(factors, problem.ridge, problem.constant, worker_threads()), shard.first_block)
 
 
 def begin(shard: Shard, factors: Array) -> Rows:
     """The start of a shard's rows."""
-    return with_sums(shard, factors)
+    return Rows(factors, Sums(gram=gram_nodes(shard, factors)))
 
 
 def move(shard: Shard, now: Rows, before: Rows, beta: float) -> Rows:
     """Where a sweep begins that goes on along the way of the last one: x + β(x − x_before)."""
     out = np.empty_like(now.factors)
     extrapolate(0, len(out), now.factors, before.factors, out.dtype.type(beta), out)
-    return with_sums(shard, out, gram=shard.side == RIGHT)  # which a sweep reads first
+    return Rows(out, Sums(gram=gram_nodes(shard, out) if shard.side == RIGHT else None))  # which a sweep reads first
 
 
 def against(shard: Shard, now: Rows, begun: Rows, after: Rows) -> Nodes:
@@ -240,23 +235,18 @@ def change(shard: Shard, rows: Rows, matrix: NDArray[np.float64]) -> Rows:
     """Rows times a matrix."""
     with single_threaded_blas():
         factors = rotate(rows.factors, matrix.astype(rows.factors.dtype), worker_threads())
-    return with_sums(shard, factors, gram=shard.side == RIGHT)
+        gram = gram_nodes(shard, factors) if shard.side == RIGHT else None
+        return Rows(factors, Sums(penalty_nodes(shard, factors), gram))
 
 
 def sums_of(rows: Rows) -> Sums:
     """The small part of a result, which travels."""
-    assert rows.sums is not None
     return rows.sums
 
 
 def gram_of(shards: Sequence[Sums], blocks: int) -> Gram:
     """A side's Gram matrices, from the sums of all its shards."""
     return gram_of_sum(total([sums.gram for sums in shards], blocks))
-
-
-def penalty_of(shards: Sequence[Sums], blocks: int) -> float:
-    """What is paid for a side's factors."""
-    return 0.5 * float(total([sums.penalty for sums in shards], blocks))
 
 
 def total(parts: Sequence[Nodes | None], blocks: int) -> Any:
@@ -292,4 +282,10 @@ def improve(shard: Shard, this: Rows, others: list[Turned], blocks: int, steps: 
         if shard.problem.loss.custom is not None:
             turned = new @ axes.basis.astype(new.dtype)
             check_stored_slopes(shard.problem, turned, rotated, threads)
-    return with_sums(shard, new, block_parts(values), ridge_gram=ridge_gram)
+        sums = Sums(
+            penalty_nodes(shard, new),
+            gram_nodes(shard, new),
+            tree_nodes(block_parts(values), shard.first_block),
+            tree_nodes(ridge_gram_parts(new, shard.problem.ridge, threads), shard.first_block) if ridge_gram else None,
+        )
+    return Rows(new, sums)

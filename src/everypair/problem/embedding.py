@@ -113,12 +113,11 @@ class Embedding:
 
     def penalty(self, theta: Array, factors: Array, n_threads: int = 1) -> float:
         """R(θ); ``factors`` are those at θ."""
-        free: Any = slice(None)  # a view: a copy of everything costs a tenth of a sweep
-        if self.constant is not None:
-            free = np.arange(theta.shape[1]) != self.constant
-        value = weighted_norm(theta[:, free], self.ridge)
+        value = weighted_norm(theta, self.ridge, self.constant, n_threads)
         if self.graph is not None:
-            learnt = factors[:, free].astype(np.float64)  # LU is a difference of large numbers
+            learnt = factors.astype(np.float64)  # LU is a difference of large numbers
+            if self.constant is not None:
+                learnt[:, self.constant] = 0
             value += float(np.sum(learnt * self.smooth(learnt, n_threads)))
         return 0.5 * value
 

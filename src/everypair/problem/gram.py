@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.kernels.squares import weighted_squares
 from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, tree_sum
 
 DOT_ROWS = 4096
@@ -44,10 +45,13 @@ def gram_parts(
     def block(chunk: Chunk, worker: int) -> NDArray[np.float64]:
         rows = slice(*chunk)
         own = factors[rows].astype(np.float64)
-        other = np.ones((len(own), 1)) if values is None else values[rows]
-        weighted, equal = own * weights[rows, None], bool((weights[rows] == weights[0]).all())
-        square = weights[0] * (own.T @ own) if equal else weighted.T @ own  # BLAS needs half the products for XᵀX
-        return np.hstack([square, weighted.T @ other])
+        weight = np.float64(weights[0])
+        if (weights[rows] == weight).all():  # BLAS needs half the products for XᵀX
+            pull = own.sum(axis=0)[:, None] if values is None else own.T @ values[rows]
+            return weight * np.hstack([own.T @ own, pull])
+        weighted = own * weights[rows, None]
+        pull = weighted.sum(axis=0)[:, None] if values is None else weighted.T @ values[rows]
+        return np.hstack([weighted.T @ own, pull])
 
     return run_chunks(block, even_chunks(len(factors), BLOCK_ROWS), n_threads)
 
@@ -58,22 +62,26 @@ def gram_of_sum(total: NDArray[np.float64]) -> Gram:
     return Gram(total[:, :rank], total[:, rank:])
 
 
-def weighted_norm(factors: NDArray[Any], weights: NDArray[Any]) -> float:
-    """Σ_i weight_i ‖factor_i‖², accumulated in float64.
+def weighted_norm(
+    factors: NDArray[Any], weights: NDArray[Any], constant: int | None = None, n_threads: int = 1
+) -> float:
+    """Σ_i weight_i ‖factor_i‖² without the column ``constant``, accumulated in float64.
 
     >>> weighted_norm(np.array([[1.0, 2.0], [3.0, 0.0]]), np.array([1.0, 2.0]))
     23.0
     """
-    return float(tree_sum(norm_parts(factors, weights)))
+    return float(tree_sum(norm_parts(factors, weights, constant, n_threads)))
 
 
-def norm_parts(factors: NDArray[Any], weights: NDArray[Any]) -> list[float]:
+def norm_parts(
+    factors: NDArray[Any], weights: NDArray[Any], constant: int | None = None, n_threads: int = 1
+) -> list[float]:
     """Σ_i weight_i ‖factor_i‖² of every block of rows."""
-    parts = []
-    for start, stop in even_chunks(len(factors), BLOCK_ROWS):
-        block = factors[start:stop].astype(np.float64)
-        parts.append(float(weights[start:stop] @ np.square(block).sum(axis=1)))
-    return parts
+
+    def block(chunk: Chunk, worker: int) -> float:
+        return float(weighted_squares(*chunk, factors, weights, -1 if constant is None else constant))
+
+    return run_chunks(block, even_chunks(len(factors), BLOCK_ROWS), n_threads)
 
 
 def inner(a: NDArray[Any], b: NDArray[Any]) -> float:

@@ -96,7 +96,9 @@ class Balanced:
 
     def _penalty(self, side: int, both: tuple[Array, Array | None]) -> float:
         factors, theta = both
-        return self.objective.embeddings[side].penalty(factors if theta is None else theta, factors)
+        return self.objective.embeddings[side].penalty(
+            factors if theta is None else theta, factors, self.objective.n_threads
+        )
 
 
 def ridge_gram_parts(theta: Array, ridge: Array, n_threads: int = 1) -> list[NDArray[np.float64]]:

@@ -1,0 +1,26 @@
+"""Σ_i weight_i Σ_l factor_il² over rows [start, stop), in float64 whatever the factors are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def weighted_squares(start: Any, stop: Any, factors: Any, weights: Any, constant: Any) -> Any:
+    """Add up weighted squares of rows but for the column ``constant``, −1 for none."""
+    total = 0.0
+    columns = factors.shape[1]
+    cut = columns if constant < 0 else constant
+    for i in range(start, stop):
+        row = 0.0
+        for l in range(cut):
+            value = np.float64(factors[i, l])
+            row += value * value
+        for l in range(cut + 1, columns):
+            value = np.float64(factors[i, l])
+            row += value * value
+        total += weights[i] * row
+    return total
