@@ -8,11 +8,13 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info
 
 from everypair.parallel import (
+    BLOCK_ROWS,
     balanced_chunks,
     even_chunks,
     resolve_threads,
     run_chunks,
     single_threaded_blas,
+    sum_blocks,
     tree_nodes,
     tree_sum,
     tree_total,
@@ -252,3 +254,10 @@ def test_a_tree_of_runs_is_the_tree_of_all(count):
         for start, stop in pairwise(borders):
             nodes |= tree_nodes(parts[start:stop], start)
         assert tree_total(nodes, count) == tree_sum(parts)
+
+
+@pytest.mark.parametrize("count", [1, 2, 63, 64, 65, 127, 129, 200])
+def test_blocks_that_are_added_up_as_they_come_give_the_tree_s_bits(count):
+    numbers = np.random.default_rng(count).normal(size=count) * 10.0 ** np.arange(count)
+    added = sum_blocks(lambda block, worker: numbers[block[0] // BLOCK_ROWS], count * BLOCK_ROWS - 3, n_threads=2)
+    assert added == tree_sum(list(numbers))

@@ -1,7 +1,7 @@
 """Threads over fixed chunks: the only place where the library starts threads.
 
 Work is cut into chunks by the data alone, never by the number of threads, and every chunk writes its own
-rows, so one thread and N threads give the same bits. Where rows are cut into blocks of 2048, chunks stay inside a block
+rows, so one thread and N threads give the same bits. Where rows are cut into blocks of 1024, chunks stay inside a block
 and sums run over blocks in a fixed tree, so a part of the rows that begins and ends at such borders gives the same bits
 as all of them. Kernels release the interpreter lock and are called
 from plain Python threads that live for one call: that is safe after a fork and from several threads at once,
@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 Chunk = tuple[int, int]
 Result = TypeVar("Result")
-BLOCK_ROWS = 2048  # rows that are summed up together
+BLOCK_ROWS = 1024  # rows that are summed up together
+BLOCKS_AT_ONCE = 64  # whose sums are kept until they are added up; a power of 2, so that they are a node of the tree
 CHUNK_WORK = 2**15  # pairs and rows (each as many pairs as it costs) of a chunk, at least
 MOST_CHUNKS = 128
 MOST_THREADS = 1024
@@ -71,10 +72,10 @@ def balanced_chunks(indptr: NDArray[Any], row_cost: int = 16, pieces: int | None
 
 
 def block_chunks(indptr: NDArray[Any], row_cost: int = 16) -> list[Chunk]:
-    """Cut every block of 2048 rows into runs of about equal work, at least 2¹⁵ pairs each: by the block alone.
+    """Cut every block of 1024 rows into runs of about equal work, at least 2¹⁵ pairs each: by the block alone.
 
-    >>> block_chunks(np.arange(0, 4097 * 32, 32))  # 4096 rows of 32 pairs
-    [(0, 683), (683, 1366), (1366, 2048), (2048, 2731), (2731, 3414), (3414, 4096)]
+    >>> block_chunks(np.arange(0, 2049 * 64, 64))  # 2048 rows of 64 pairs
+    [(0, 512), (512, 1024), (1024, 1536), (1536, 2048)]
     """
     chunks: list[Chunk] = []
     for start, stop in even_chunks(len(indptr) - 1, BLOCK_ROWS):
@@ -85,7 +86,7 @@ def block_chunks(indptr: NDArray[Any], row_cost: int = 16) -> list[Chunk]:
 
 
 def block_sums(values: NDArray[Any]) -> float:
-    """Add up one number per row: within blocks of 2048, then over the blocks in a fixed tree.
+    """Add up one number per row: within blocks of 1024, then over the blocks in a fixed tree.
 
     >>> block_sums(np.ones(5000))
     5000.0
@@ -95,7 +96,7 @@ def block_sums(values: NDArray[Any]) -> float:
 
 
 def block_parts(values: NDArray[Any]) -> list[float]:
-    """The sums within blocks of 2048, in float64."""
+    """The sums within blocks of 1024, in float64."""
     return [float(values[a:b].sum(dtype=np.float64)) for a, b in even_chunks(len(values), BLOCK_ROWS)]
 
 
@@ -111,6 +112,17 @@ def tree_sum(parts: Sequence[Any]) -> Any:
         paired = [first + second for first, second in zip(parts[::2], parts[1::2])]
         parts = [*paired, parts[-1]] if len(parts) % 2 else paired
     return parts[0]
+
+
+def sum_blocks(work: Callable[[Chunk, int], Any], rows: int, n_threads: int) -> Any:
+    """The :func:`tree_sum` of ``work(block, worker)`` over all blocks of rows, of which few are kept at a time.
+
+    >>> sum_blocks(lambda block, worker: sum(range(*block)), 3000, n_threads=2) == sum(range(3000))
+    True
+    """
+    blocks = even_chunks(rows, BLOCK_ROWS)
+    groups = (blocks[first : first + BLOCKS_AT_ONCE] for first in range(0, len(blocks), BLOCKS_AT_ONCE))
+    return tree_sum([tree_sum(run_chunks(work, group, n_threads)) for group in groups])
 
 
 def tree_nodes(parts: Sequence[Any], first: int) -> dict[tuple[int, int], Any]:

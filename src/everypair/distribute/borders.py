@@ -1,4 +1,4 @@
-"""Where a side's rows are cut into shards: at borders of blocks of 2048 rows, by the data alone.
+"""Where a side's rows are cut into shards: at borders of blocks of 1024 rows, by the data alone.
 
 Every sum over rows runs over these blocks in a fixed tree, so that shards change no bit, wherever their borders are.
 """

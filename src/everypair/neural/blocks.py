@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.parallel import BLOCK_ROWS, even_chunks
+from everypair.parallel import even_chunks
 
 Array = NDArray[Any]
+TOWER_ROWS = 2048  # of a block
 STEP = 256
 ALIGNMENT = 64  # bytes: jax reads such arrays where they lie and copies others
 
@@ -29,7 +30,7 @@ def padded_rows(count: int) -> int:
 
 def blocks(rows: int) -> Iterator[tuple[slice, int]]:
     """Every block of ``rows`` rows: which they are, and how many it is filled up to."""
-    for start, stop in even_chunks(rows, BLOCK_ROWS):
+    for start, stop in even_chunks(rows, TOWER_ROWS):
         yield slice(start, stop), padded_rows(stop - start)
 
 

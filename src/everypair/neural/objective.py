@@ -22,7 +22,7 @@ from everypair.kernels.stored_pairs import pair_scores, sparse_dense
 from everypair.neural.blocks import aligned
 from everypair.neural.towers import Embedded, Tower
 from everypair.neural.trees import Both, leafwise, leaves
-from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, tree_sum
+from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, sum_blocks
 from everypair.problem.factor_space import FactorObjective
 from everypair.problem.gram import Gram
 from everypair.problem.layout import LEFT, RIGHT
@@ -186,7 +186,7 @@ class TowerObjective:
             rows = slice(*chunk)
             return np.asarray(direction[rows].T @ (weights[rows] * factors[rows]), np.float64)
 
-        return np.asarray(tree_sum(run_chunks(block, even_chunks(len(factors), BLOCK_ROWS), self.n_threads)))
+        return np.asarray(sum_blocks(block, len(factors), self.n_threads))
 
     def _run(self, side: int, kernel: Any, *arguments: Any) -> None:
         rows = self.factor_space.rows[side]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everypair.kernels.squares import weighted_squares
-from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, tree_sum
+from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, sum_blocks, tree_sum
 
 DOT_ROWS = 4096
 
@@ -34,26 +35,29 @@ def gram(factors: NDArray[Any], weights: NDArray[Any], values: NDArray[Any] | No
            [ 6.,  3.]]), pull=array([[7.],
            [3.]]))
     """
-    return gram_of_sum(tree_sum(gram_parts(factors, weights, values, n_threads)))
+    return gram_of_sum(sum_blocks(partial(_gram_block, factors, weights, values), len(factors), n_threads))
 
 
 def gram_parts(
     factors: NDArray[Any], weights: NDArray[Any], values: NDArray[Any] | None = None, n_threads: int = 1
 ) -> list[NDArray[np.float64]]:
     """[VᵀQV, VᵀQṼ] of every block of rows."""
+    blocks = even_chunks(len(factors), BLOCK_ROWS)
+    return run_chunks(partial(_gram_block, factors, weights, values), blocks, n_threads)
 
-    def block(chunk: Chunk, worker: int) -> NDArray[np.float64]:
-        rows = slice(*chunk)
-        own = factors[rows].astype(np.float64)
-        weight = np.float64(weights[0])
-        if (weights[rows] == weight).all():  # BLAS needs half the products for XᵀX
-            pull = own.sum(axis=0)[:, None] if values is None else own.T @ values[rows]
-            return weight * np.hstack([own.T @ own, pull])
-        weighted = own * weights[rows, None]
-        pull = weighted.sum(axis=0)[:, None] if values is None else weighted.T @ values[rows]
-        return np.hstack([weighted.T @ own, pull])
 
-    return run_chunks(block, even_chunks(len(factors), BLOCK_ROWS), n_threads)
+def _gram_block(
+    factors: NDArray[Any], weights: NDArray[Any], values: NDArray[Any] | None, block: Chunk, worker: int
+) -> NDArray[np.float64]:
+    rows = slice(*block)
+    own = factors[rows].astype(np.float64)
+    weight = np.float64(weights[0])
+    if (weights[rows] == weight).all():  # BLAS needs half the products for XᵀX
+        pull = own.sum(axis=0)[:, None] if values is None else own.T @ values[rows]
+        return np.asarray(weight * np.hstack([own.T @ own, pull]))
+    weighted = own * weights[rows, None]
+    pull = weighted.sum(axis=0)[:, None] if values is None else weighted.T @ values[rows]
+    return np.hstack([weighted.T @ own, pull])
 
 
 def gram_of_sum(total: NDArray[np.float64]) -> Gram:

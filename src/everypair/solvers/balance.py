@@ -15,12 +15,13 @@ plain 43 / more than 45 and more than 30, balanced 25 / more than 45 and 7 / 11.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, single_threaded_blas, tree_sum
+from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, single_threaded_blas, sum_blocks
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.objective import Objective
 from everypair.problem.rotation import rotate
@@ -75,7 +76,8 @@ class Balanced:
     def _ridge_gram(self, side: int, state: Factors) -> NDArray[np.float64]:
         """G, by blocks in the factors' own precision."""
         embedding, threads = self.objective.embeddings[side], self.objective.n_threads
-        total = tree_sum(ridge_gram_parts(state.parameters(side), embedding.ridge, threads))
+        theta = state.parameters(side)
+        total = sum_blocks(partial(_ridge_gram_block, theta, embedding.ridge), len(theta), threads)
         if embedding.graph is not None:
             factors = self._both(state)[side][0]
             with single_threaded_blas():
@@ -103,14 +105,13 @@ class Balanced:
 
 def ridge_gram_parts(theta: Array, ridge: Array, n_threads: int = 1) -> list[NDArray[np.float64]]:
     """θᵀΛθ of every block of rows, each in the factors' own precision."""
-    roots = np.sqrt(ridge)[:, None]
+    return run_chunks(partial(_ridge_gram_block, theta, ridge), even_chunks(len(theta), BLOCK_ROWS), n_threads)
 
-    def block(chunk: Chunk, worker: int) -> NDArray[np.float64]:
-        rows = slice(*chunk)
-        scaled = theta[rows] * roots[rows]
-        return np.asarray(scaled.T @ scaled, np.float64)
 
-    return run_chunks(block, even_chunks(len(theta), BLOCK_ROWS), n_threads)
+def _ridge_gram_block(theta: Array, ridge: Array, block: Chunk, worker: int) -> NDArray[np.float64]:
+    rows = slice(*block)
+    scaled = theta[rows] * np.sqrt(ridge[rows])[:, None]
+    return np.asarray(scaled.T @ scaled, np.float64)
 
 
 def on_columns(matrix: Array, columns: NDArray[np.bool_]) -> NDArray[np.float64]:
