@@ -48,7 +48,7 @@ class Side:
         features = self.embedding.features
         gram = features.gram(rows.this_weights).astype(dtype) if small else None
         self.rows, self.other, self.gram = rows, other, rows.gram_of(other)
-        self.block = SideProblem(rows, self.embedding, OUTSIDE["squared"], other, self.gram, n_threads, gram)
+        self.block = SideProblem.of(rows, self.embedding, OUTSIDE["squared"], other, self.gram, n_threads, gram)
         self.n_threads = n_threads
 
     def both(self, theta):

@@ -21,10 +21,10 @@ from everypair.problem.gram import Gram, gram_of_sum, gram_parts, norm_parts
 from everypair.problem.layout import RIGHT
 from everypair.problem.losses import Loss
 from everypair.problem.ridge import Ridge
-from everypair.problem.rotation import column_sizes, rotate
+from everypair.problem.rotation import Axes, column_sizes, rotate
 from everypair.problem.rows import RowProblem, check_stored_slopes
 from everypair.solvers.balance import ridge_gram_parts
-from everypair.solvers.half_step import Axes, RowSteps, rotated_half_step
+from everypair.solvers.half_step import RowSteps, rotated_half_step
 from everypair.solvers.momentum import turned_back_parts
 
 Array = NDArray[Any]

@@ -92,7 +92,7 @@ class Objective:
 
     def side(self, side: int, other: Array, gram: Gram) -> SideProblem:
         """F as a function of one side's parameters, where the other side has these factors and that ``gram``."""
-        return SideProblem(
+        return SideProblem.of(
             self.rows[side], self.embeddings[side], self.factor_space.outside, other, gram, self.n_threads,
             self._feature_gram(side),
         )  # fmt: skip

@@ -3,12 +3,14 @@ all-pairs term diagonal, p_i Σ."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everypair.parallel import BLOCK_ROWS, blocked_product, even_chunks, single_threaded_blas
+from everypair.problem.gram import Gram
 
 Array = NDArray[Any]
 NOTHING = 16  # units of rounding: a direction that is shorter, beside the longest, holds nothing else
@@ -49,3 +51,21 @@ def unspanned(sizes: NDArray[np.float64], free: NDArray[np.bool_], dtype: Any) -
     """
     limit = NOTHING * np.finfo(dtype).eps
     return np.asarray(free & (sizes <= limit**2 * sizes.max(initial=0)))
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The eigenbasis E of the other side's Gram matrix, its eigenvalues, and which columns are learnt."""
+
+    sigma: Array
+    basis: NDArray[np.float64]
+    free: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, gram: Gram, free: NDArray[np.bool_]) -> Axes:
+        """Decompose the Gram matrix."""
+        return cls(*eigenbasis(gram.matrix, free), free)
+
+    def rotate(self, other: Array, n_threads: int = 1) -> Array:
+        """Rows of the other side in these axes; blocks of rows by themselves give the same bits."""
+        return rotate(other, self.basis.astype(other.dtype), n_threads)

@@ -20,17 +20,47 @@ from everypair.parallel import tree_sum
 from everypair.problem.embedding import Embedding
 from everypair.problem.gram import Gram, inner
 from everypair.problem.outside import Outside, Quadratic
-from everypair.problem.rotation import column_sizes, eigenbasis, rotate, unspanned
+from everypair.problem.rotation import Axes, column_sizes, rotate, unspanned
 from everypair.problem.rows import RowProblem
 
 Array = NDArray[Any]
 
 
 class SideProblem:
-    """g in rotated coordinates: ``enter`` takes parameters there, ``leave`` takes them back."""
+    """g in rotated coordinates: ``enter`` takes parameters there, ``leave`` takes them back.
+
+    ``rotated`` is the other side in its ``axes`` already and may be changed. It needs the rows that the pairs of
+    ``rows`` name and no others; ``sizes``, the sums of the squares of its columns, and ``gram`` are those of all.
+    """
 
     def __init__(
         self,
+        rows: RowProblem,
+        embedding: Embedding,
+        outside: Outside,
+        rotated: Array,
+        sizes: NDArray[np.float64],
+        gram: Gram,
+        axes: Axes,
+        n_threads: int = 1,
+        feature_gram: Array | None = None,
+    ) -> None:
+        self.rows, self.embedding, self.outside, self.n_threads = rows, embedding, outside, n_threads
+        dtype, columns = rotated.dtype, rotated.shape[1]
+        self.free, self.other = axes.free, rotated
+        self.sigma = axes.sigma.astype(dtype)
+        self.basis = axes.basis.astype(dtype)
+        fixed = np.zeros(columns) if rows.constant is None else gram.matrix[rows.constant] * self.free
+        pulls = (rows.pulls(gram) - fixed) @ axes.basis
+        pulled = (rows.this_weights[:, None] * pulls).astype(dtype)
+        nothing = unspanned(sizes, self.free, dtype)
+        self.other[:, nothing] = pulled[:, nothing] = self.sigma[nothing] = 0
+        self.quadratic = Quadratic(rows.this_weights, self.sigma, pulled)
+        self.feature_gram = feature_gram
+
+    @classmethod
+    def of(
+        cls,
         rows: RowProblem,
         embedding: Embedding,
         outside: Outside,
@@ -38,21 +68,12 @@ class SideProblem:
         gram: Gram,
         n_threads: int = 1,
         feature_gram: Array | None = None,
-    ) -> None:
-        self.rows, self.embedding, self.outside, self.n_threads = rows, embedding, outside, n_threads
-        dtype, columns = other.dtype, other.shape[1]
-        self.free = rows.free_columns(columns)
-        sigma, basis = eigenbasis(gram.matrix, self.free)
-        self.sigma = sigma.astype(dtype)
-        self.basis = basis.astype(dtype)
-        self.other = rotate(other, self.basis, n_threads)
-        fixed = np.zeros(columns) if rows.constant is None else gram.matrix[rows.constant] * self.free
-        pulls = (rows.pulls(gram) - fixed) @ basis
-        pulled = (rows.this_weights[:, None] * pulls).astype(dtype)
-        nothing = unspanned(tree_sum(column_sizes(self.other)), self.free, dtype)
-        self.other[:, nothing] = pulled[:, nothing] = self.sigma[nothing] = 0
-        self.quadratic = Quadratic(rows.this_weights, self.sigma, pulled)
-        self.feature_gram = feature_gram
+    ) -> SideProblem:
+        """Rotate the other side first."""
+        axes = Axes.of(gram, rows.free_columns(other.shape[1]))
+        rotated = axes.rotate(other, n_threads)
+        sizes = tree_sum(column_sizes(rotated))
+        return cls(rows, embedding, outside, rotated, sizes, gram, axes, n_threads, feature_gram)
 
     def enter(self, theta: Array) -> Array:
         """θ in the eigenbasis."""

@@ -18,6 +18,7 @@ from everypair.problem.gram import inner
 
 Array = NDArray[Any]
 Product = Callable[[Array], tuple[Array, Array]]
+Precondition = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,65 @@ class ModelStep:
     at_boundary: bool
 
 
+class ConjugateGradient:
+    """The method one step at a time: ask for H times ``direction`` while it ``wants_more``, then :meth:`advance`."""
+
+    def __init__(self, gradient: Array, precondition: Precondition, radius: float = math.inf, tol: float = 0.1) -> None:
+        self.gradient, self.radius, self.tol = gradient, radius, tol
+        self.step = np.zeros_like(gradient)
+        self.residual = -gradient
+        scaled = precondition(self.residual)
+        self.size = self.first = inner(self.residual, scaled)  # ‖R‖² in the norm of P⁻¹
+        self.direction = scaled.copy()
+        self.step_step = self.step_direction = 0.0
+        self.direction_direction = self.size
+        self.products, self.at_boundary = 0, False
+
+    def wants_more(self, max_steps: int) -> bool:
+        """Whether the residual is still too large and the boundary was not reached."""
+        small = not (self.size > self.tol * self.tol * self.first and self.size > 0)
+        return self.products < max_steps and not small and not self.at_boundary
+
+    def advance(self, curved: Array, precondition: Precondition) -> Any:
+        """Go on by a length along ``direction``, whose product ``curved`` is; return the length."""
+        self.products += 1
+        curvature = inner(self.direction, curved)
+        length = self.size / curvature if curvature > 0 else math.inf
+        grown = self.step_step + 2 * length * self.step_direction + length * length * self.direction_direction
+        if not grown < self.radius * self.radius:
+            self.at_boundary = True
+            room = self.radius * self.radius - self.step_step
+            root = math.sqrt(self.step_direction**2 + self.direction_direction * max(room, 0.0))
+            length = room / (self.step_direction + root) if math.isfinite(self.radius) else 0.0
+            grown = self.radius * self.radius if math.isfinite(self.radius) else self.step_step
+        weight = self.gradient.dtype.type(length)
+        self.step += weight * self.direction
+        self.residual -= weight * curved
+        if not self.at_boundary:
+            scaled = precondition(self.residual)
+            before, self.size = self.size, inner(self.residual, scaled)
+            share = self.size / before
+            self.direction = self.direction * self.gradient.dtype.type(share)  # new: it may be its own image
+            self.direction += scaled
+            self.step_direction = share * (self.step_direction + length * self.direction_direction)
+            self.direction_direction = self.size + share * share * self.direction_direction
+        self.step_step = grown
+        return weight
+
+    @property
+    def model(self) -> float:
+        """The model's value at the step."""
+        return 0.5 * (inner(self.gradient, self.step) - inner(self.residual, self.step))
+
+    @property
+    def length(self) -> float:
+        """‖S‖_P."""
+        return math.sqrt(max(self.step_step, 0.0))
+
+
 def conjugate_gradient(
     product: Product,
-    precondition: Callable[[Array], Array],
+    precondition: Precondition,
     gradient: Array,
     rows: int,
     *,
@@ -46,41 +103,9 @@ def conjugate_gradient(
 
     ``product(D)`` returns (HD, ED); ``rows`` is the number of rows of ED.
     """
-    step = np.zeros_like(gradient)
+    method = ConjugateGradient(gradient, precondition, radius, tol)
     image = np.zeros((rows, gradient.shape[1]), gradient.dtype)
-    residual = -gradient
-    scaled = precondition(residual)
-    size = first = inner(residual, scaled)  # ‖R‖² in the norm of P⁻¹
-    direction = scaled.copy()
-    step_step = step_direction = 0.0
-    direction_direction = size
-    products, at_boundary = 0, False
-    while products < max_steps and size > tol * tol * first and size > 0:
-        curved, lifted = product(direction)
-        products += 1
-        curvature = inner(direction, curved)
-        length = size / curvature if curvature > 0 else math.inf
-        grown = step_step + 2 * length * step_direction + length * length * direction_direction
-        if not grown < radius * radius:
-            at_boundary = True
-            room = radius * radius - step_step
-            root = math.sqrt(step_direction**2 + direction_direction * max(room, 0.0))
-            length = room / (step_direction + root) if math.isfinite(radius) else 0.0
-            grown = radius * radius if math.isfinite(radius) else step_step
-        weight = gradient.dtype.type(length)
-        step += weight * direction
-        image += weight * lifted
-        residual -= weight * curved
-        if at_boundary:
-            step_step = grown
-            break
-        scaled = precondition(residual)
-        before, size = size, inner(residual, scaled)
-        share = size / before
-        direction *= gradient.dtype.type(share)
-        direction += scaled
-        step_direction = share * (step_direction + length * direction_direction)
-        direction_direction = size + share * share * direction_direction
-        step_step = grown
-    model = 0.5 * (inner(gradient, step) - inner(residual, step))
-    return ModelStep(step, image, model, math.sqrt(max(step_step, 0.0)), products, at_boundary)
+    while method.wants_more(max_steps):
+        curved, lifted = product(method.direction)
+        image += method.advance(curved, precondition) * lifted
+    return ModelStep(method.step, image, method.model, method.length, method.products, method.at_boundary)

@@ -17,7 +17,7 @@ from everypair.kernels.row_blocks import block_solver
 from everypair.kernels.row_newton import Kernel, solve_rows
 from everypair.parallel import Chunk, block_sums, run_chunks, tree_sum
 from everypair.problem.gram import Gram
-from everypair.problem.rotation import column_sizes, eigenbasis, rotate, unspanned
+from everypair.problem.rotation import Axes, column_sizes, unspanned
 from everypair.problem.rows import RowProblem
 
 Array = NDArray[Any]
@@ -49,24 +49,6 @@ TO_OPTIMUM = {  # for fold-in: to the optimum, as far as the precision goes
     np.dtype(np.float32): RowSteps(newton=30, cg=100, newton_tol=1e-5, cg_tol=1e-3),
     np.dtype(np.float64): RowSteps(newton=60, cg=300, newton_tol=1e-11, cg_tol=1e-6),
 }
-
-
-@dataclass(frozen=True)
-class Axes:
-    """The eigenbasis E of the other side's Gram matrix, its eigenvalues, and which columns are learnt."""
-
-    sigma: Array
-    basis: NDArray[np.float64]
-    free: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, gram: Gram, free: NDArray[np.bool_]) -> Axes:
-        """Decompose the Gram matrix."""
-        return cls(*eigenbasis(gram.matrix, free), free)
-
-    def rotate(self, other: Array, n_threads: int = 1) -> Array:
-        """Rows of the other side in these axes; blocks of rows by themselves give the same bits."""
-        return rotate(other, self.basis.astype(other.dtype), n_threads)
 
 
 def half_step(

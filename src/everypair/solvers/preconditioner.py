@@ -49,13 +49,17 @@ class Spectrum:
     @classmethod
     def of(cls, features: Features, weights: Array) -> Spectrum:
         """All eigenvectors of up to 512 features, the 256 leading ones of more."""
-        gram = features.gram(weights)
+        return cls.of_gram(features.gram(weights), features.dtype)
+
+    @classmethod
+    def of_gram(cls, gram: NDArray[np.float64], dtype: Any) -> Spectrum:
+        """Of XᵀPX itself."""
         size = len(gram)
         if size <= ALL_EIGENVECTORS:
-            values, vectors = np.linalg.eigh(gram.astype(features.dtype))
+            values, vectors = np.linalg.eigh(gram.astype(dtype))
             return cls(values, vectors, 0.0)
         leading = (size - LEADING, size - 1)
-        values, vectors = scipy.linalg.eigh(gram.astype(features.dtype), subset_by_index=leading, check_finite=False)
+        values, vectors = scipy.linalg.eigh(gram.astype(dtype), subset_by_index=leading, check_finite=False)
         rest = (float(np.trace(gram)) - float(values.sum(dtype=np.float64))) / (size - LEADING)
         return cls(values, vectors, max(rest, 0.0))
 
@@ -83,13 +87,9 @@ class Preconditioner:
         A constant column stays apart: nothing that is zero there becomes anything else.
         """
         total = float(self.weights.sum(dtype=np.float64))
-        wide = other.astype(np.float64)
-        effective = np.diag(sigma.astype(np.float64)) + (wide * (curvatures / total)[:, None]).T @ wide
         free = np.arange(len(sigma)) != self.embedding.constant
-        spectrum, basis = eigenbasis(effective, free)
-        there, back = basis.astype(other.dtype), np.ascontiguousarray(basis.T.astype(other.dtype))
-        solve = self._solver(spectrum.astype(other.dtype))
-        return lambda residual: rotate(solve(rotate(residual, there, self.n_threads)), back, self.n_threads)
+        form = column_form(other, curvatures / total)
+        return in_effective_basis(self._solver, sigma, form, free, self.n_threads)
 
     def _solver(self, sigma: Array) -> Solve:
         embedding, threads = self.embedding, self.n_threads
@@ -125,8 +125,28 @@ class Preconditioner:
         return 1 / np.maximum(diagonal, np.finfo(sigma.dtype).tiny + SMALLEST * diagonal.max(initial=0))
 
 
+def column_form(other: Array, curvatures: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Vᵀ diag(curvatures) V."""
+    wide = other.astype(np.float64)
+    return np.asarray((wide * curvatures[:, None]).T @ wide)
+
+
+def in_effective_basis(
+    solver: Callable[[Array], Solve], sigma: Array, form: NDArray[np.float64], free: NDArray[np.bool_], n_threads: int
+) -> Solve:
+    """R ↦ P⁻¹R in the eigenbasis of diag σ + Vᵀ diag(τ) V, the latter given as ``form``; ``solver`` knows the rest."""
+    spectrum, basis = eigenbasis(np.diag(sigma.astype(np.float64)) + form, free)
+    there, back = basis.astype(sigma.dtype), np.ascontiguousarray(basis.T.astype(sigma.dtype))
+    solve = solver(spectrum.astype(sigma.dtype))
+    return lambda residual: rotate(solve(rotate(residual, there, n_threads)), back, n_threads)
+
+
 def _feature_ridge(embedding: Embedding, squares: NDArray[np.float64]) -> float:
-    return max(float(embedding.feature_part(embedding.ridge)[0]), SMALLEST * float(squares.mean()), 1e-30)
+    return _at_least(float(embedding.feature_part(embedding.ridge)[0]), squares)
+
+
+def _at_least(ridge: float, squares: NDArray[np.float64]) -> float:
+    return max(ridge, SMALLEST * float(squares.mean()), 1e-30)
 
 
 def counted_weights(this_weights: Array) -> Array:
@@ -142,11 +162,33 @@ def _feature_solver(
     if embedding.graph is not None:
         return _with_graph(embedding, features, weights, n_threads)
     spectrum = spectrum or Spectrum.of(features, weights)
-    ridge = _feature_ridge(embedding, features.squares(weights))
-    rest = spectrum.rest / ridge if spectrum.vectors.shape[1] < features.shape[1] else None
-    return _in_eigenbasis(
-        spectrum.values / ridge, spectrum.vectors / np.sqrt(ridge), features.dtype, n_threads, rest, ridge
+    return by_spectrum(
+        spectrum,
+        float(embedding.feature_part(embedding.ridge)[0]),
+        features.squares(weights),
+        features.dtype,
+        n_threads,
     )
+
+
+def by_spectrum(
+    spectrum: Spectrum, ridge: float, squares: NDArray[np.float64], dtype: Any, n_threads: int = 1
+) -> Callable[[Array], Solve]:
+    """σ ↦ (R ↦ P⁻¹R) for W alone, from XᵀPX decomposed; ``squares`` is its diagonal, ``ridge`` λ_f."""
+    ridge = _at_least(ridge, squares)
+    rest = spectrum.rest / ridge if spectrum.vectors.shape[1] < len(squares) else None
+    return _in_eigenbasis(spectrum.values / ridge, spectrum.vectors / np.sqrt(ridge), dtype, n_threads, rest, ridge)
+
+
+def by_diagonal(ridge: float, squares: NDArray[np.float64], dtype: Any) -> Callable[[Array], Solve]:
+    """The same from the diagonal of XᵀPX alone."""
+    base, diagonal = np.full((len(squares), 1), _at_least(ridge, squares)), squares[:, None]
+
+    def at(sigma: Array) -> Solve:
+        inverse = (1 / (base + diagonal * sigma)).astype(dtype)
+        return lambda residual: residual * inverse
+
+    return at
 
 
 def _with_graph(embedding: Embedding, features: Features, weights: Array, n_threads: int) -> Callable[[Array], Solve]:
