@@ -9,16 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.distribute import work
-from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs
+from everypair.distribute import through_features, work
+from everypair.distribute.feature_step import SideFeatures, added
+from everypair.distribute.sharded_pairs import MOST_IN_TASKS, PairsOfSide, ShardedPairs, large_tasks
 from everypair.distribute.solver import SIDES, ShardedAlternating, ShardedSide
 from everypair.distribute.tasks import Tasks
+from everypair.problem.embedding import SideInformation, auto_feature_reg
 from everypair.problem.gram_square import GramSquare
 from everypair.problem.layout import LEFT, RIGHT, Layout
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
+from everypair.problem.objective import Informed
 from everypair.problem.ridge import Ridge
 from everypair.solvers.half_step import RowSteps
+from everypair.solvers.preconditioner import EXACT_FEATURES
 from everypair.solvers.state import Factors
 from everypair.training.start import start_rows
 
@@ -34,6 +38,7 @@ class Terms:
     ridge: Ridge
     layout: Layout
     dtype: Any
+    informed: Informed = (None, None)
 
 
 def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[ShardedSide, ShardedSide]:
@@ -46,23 +51,85 @@ def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[Sharded
         shared = work.SideTerms(
             side, terms.loss, terms.ridge, both[side], both[1 - side],
             (value[side], value[1 - side]) if isinstance(value, tuple) else value,
-            terms.layout.constant(side), terms.dtype, opposite.borders,
+            terms.layout.constant(side), terms.dtype, opposite.borders, not _without_own(terms.informed[side]),
         )  # fmt: skip
         told = tasks.task(f"terms-{SIDES[side]}", _same, shared)
-        shards = tasks.start(
-            [
-                tasks.task(f"shard-{SIDES[side]}", work.make_shard, piece, told, place=place)
-                for piece, place in zip(mine.pieces, mine.places)
-            ]
-        )
+        with large_tasks():
+            features = rows_of_features(tasks, terms.informed[side], mine)
+            shards = tasks.start(
+                [
+                    tasks.task(f"shard-{SIDES[side]}", work.make_shard, piece, told, rows, place=place)
+                    for piece, rows, place in zip(mine.pieces, features, mine.places)
+                ]
+            )
         sides.append((mine, shards))
     left, right = (
-        _side(tasks, mine, shards, pairs.sides[1 - side].places) for side, (mine, shards) in enumerate(sides)
+        _side(tasks, mine, shards, pairs.sides[1 - side].places, side_features(tasks, mine, shards, terms, side))
+        for side, (mine, shards) in enumerate(sides)
     )
     return left, right
 
 
-def _side(tasks: Tasks, mine: PairsOfSide, shards: list[Any], homes: list[str]) -> ShardedSide:
+def rows_of_features(tasks: Tasks, informed: SideInformation | None, mine: PairsOfSide) -> list[Any]:
+    """The rows of features that belong to every shard, inside tasks as the pairs of a matrix are."""
+    if informed is None or informed.features is None:
+        return [None] * len(mine.borders)
+    matrix = informed.features.matrix
+    size = matrix.nbytes if isinstance(matrix, np.ndarray) else matrix.data.nbytes + matrix.indices.nbytes
+    if size > MOST_IN_TASKS:
+        raise ValueError(
+            f"the features take {size / 2**20:,.0f} MiB, and at most {MOST_IN_TASKS / 2**20:,.0f} MiB travel through "
+            "the scheduler: keep fewer of them, or fit on one machine."
+        )
+    return [
+        tasks.task("features", _same, matrix[start:stop], place=place)
+        for (start, stop), place in zip(mine.borders, mine.places)
+    ]
+
+
+def side_features(tasks: Tasks, mine: PairsOfSide, shards: list[Any], terms: Terms, side: int) -> SideFeatures | None:
+    """Sum up and decompose XᵀPX of a side with features, where W will live."""
+    informed = terms.informed[side]
+    if informed is None or informed.features is None:
+        return None
+    weights = (terms.negatives.left, terms.negatives.right)[side]
+    counted = bool(np.any(weights))
+    ridge = informed.feature_reg
+    if ridge is None:
+        own = sum(tasks.get([tasks.task("ridge", _ridge_sum, shard) for shard in shards])) / mine.borders[-1][1]
+        ridge = auto_feature_reg(informed.features, own)
+    home = mine.places[0]
+    grams = [
+        tasks.task("feature-gram", through_features.feature_gram, shard, counted, place=place)
+        for shard, place in zip(shards, mine.places)
+    ]
+    whole = added(tasks, grams, mine.places)
+    prepared = tasks.task("prepare", through_features.prepare, whole, ridge, terms.dtype, place=home)
+    regression = None
+    if informed.own and informed.features.shape[1] <= EXACT_FEATURES:
+        forms = [
+            tasks.task("ridge-form", through_features.ridge_form, shard, place=place)
+            for shard, place in zip(shards, mine.places)
+        ]
+        form = added(tasks, forms, mine.places)
+        regression = tasks.start([tasks.task("regression", through_features.factorised, form, ridge, place=home)])[0]
+    return SideFeatures(
+        home, ridge, float(np.sum(weights)) if counted else float(len(weights)), tasks.start([prepared])[0],
+        informed.own, informed.features.shape[1], np.dtype(terms.dtype), regression,
+    )  # fmt: skip
+
+
+def _without_own(informed: SideInformation | None) -> bool:
+    return informed is not None and informed.features is not None and not informed.own
+
+
+def _ridge_sum(shard: work.Shard) -> float:
+    return float(shard.problem.ridge.sum(dtype=np.float64))
+
+
+def _side(
+    tasks: Tasks, mine: PairsOfSide, shards: list[Any], homes: list[str], features: SideFeatures | None
+) -> ShardedSide:
     """A side whose shards know which rows they need; row numbers are kept where the rows live."""
     wanted = tasks.get([tasks.task("wanted", work.wanted, shard) for shard in shards])
     some = [
@@ -72,26 +139,50 @@ def _side(tasks: Tasks, mine: PairsOfSide, shards: list[Any], homes: list[str]) 
     picked: list[list[Any]] = [[None] * len(homes) for _ in shards]
     for (number, source), rows in zip(some, futures):
         picked[number][source] = rows
-    return ShardedSide(mine.borders, mine.places, shards, wanted, picked)
+    return ShardedSide(mine.borders, mine.places, shards, wanted, picked, features)
 
 
 def random_start(
     tasks: Tasks, sides: tuple[ShardedSide, ShardedSide], terms: Terms, random: np.random.Generator
 ) -> Factors:
-    """The start of one machine, drawn on the workers: the generator's state goes from shard to shard."""
+    """The start of one machine, drawn on the workers: the generator's state goes from shard to shard.
+
+    Weights of features begin at zero, but for the right side's without own vectors, which begin as small as those.
+    """
     rows: list[list[Any]] = [[], []]
+    weights: list[Any] = [None, None]
     state: Any = random.bit_generator.state
     for number in (LEFT, RIGHT):
         side = sides[number]
+        alone = side.features is not None and not side.features.own
+        if side.features is not None:
+            layout, scale = terms.layout, 0.0
+            if number == RIGHT and alone:
+                informed = terms.informed[number]
+                assert informed is not None
+                assert informed.features is not None
+                scale = 1 / np.sqrt(informed.features.mean_square_norm() or 1.0)
+            weights[number] = tasks.task(
+                "start-weights", _draw_weights, number, side.features.columns, layout, terms.dtype, random.spawn(1)[0],
+                scale, place=side.features.home,
+            )  # fmt: skip
         for (start, stop), shard, place in zip(side.borders, side.shards, side.places):
             drawn = tasks.task(
                 f"start-{SIDES[number]}", _draw, number, stop - start, terms.layout, terms.dtype, state, place=place
             )
-            rows[number].append(tasks.task(f"begin-{SIDES[number]}", _begin, shard, drawn, place=place))
+            rows[number].append(
+                tasks.task(
+                    f"begin-{SIDES[number]}", _begin, shard, drawn, weights[number] if alone else None, place=place
+                )
+            )
             if number == RIGHT:
                 state = tasks.task("random-state", _state, drawn, place=place)
     futures = tasks.start(rows[LEFT] + rows[RIGHT])
-    return Factors(futures[: len(rows[LEFT])], futures[len(rows[LEFT]) :])
+    weights = [None if W is None else tasks.start([W])[0] for W in weights]
+    return Factors(
+        futures[: len(rows[LEFT])], futures[len(rows[LEFT]) :], left_parameters=weights[LEFT],
+        right_parameters=weights[RIGHT],
+    )  # fmt: skip
 
 
 def sharded_solver(
@@ -126,8 +217,21 @@ def _draw(side: int, count: int, layout: Layout, dtype: Any, state: Any) -> tupl
     return start_rows(side, count, layout, dtype, random), random.bit_generator.state
 
 
-def _begin(shard: work.Shard, drawn: tuple[Array, Any]) -> work.Rows:
-    return work.begin(shard, drawn[0])
+def _draw_weights(
+    side: int, count: int, layout: Layout, dtype: Any, random: np.random.Generator, scale: float
+) -> Array:
+    weights = start_rows(side, count, layout, dtype, random) * np.dtype(dtype).type(scale)
+    weights[:, layout.rank :] = 0
+    return weights
+
+
+def _begin(shard: work.Shard, drawn: tuple[Array, Any], weights: Array | None) -> work.Rows:
+    factors = drawn[0]
+    if weights is not None:  # no vectors of their own: nothing but the constant column is left of them
+        factors = np.zeros_like(factors)
+        if shard.problem.constant is not None:
+            factors[:, shard.problem.constant] = 1
+    return work.begin(shard, factors, weights)
 
 
 def _state(drawn: tuple[Array, Any]) -> Any:

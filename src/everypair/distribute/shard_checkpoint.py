@@ -27,6 +27,7 @@ from everypair.training.fingerprint import fingerprint
 MANIFEST = "checkpoint.json"
 FREE = ("max_iter", "time_limit", "n_threads", "verbose", "callbacks")
 FORMAT = 1
+PARAMETERS = tuple(f"{side}_parameters" for side in SIDES)
 
 
 class ShardCheckpoint:
@@ -127,6 +128,11 @@ class _Folder:
                     self.solver.tasks.task("write-shard", _write, f"{self.path}/{file}", rows)
                     for file, rows in zip(said[one.name], value)
                 ]
+            elif one.name in PARAMETERS and value is not None:
+                said[one.name] = f"{name}-{one.name}.npy"
+                self.writing.append(
+                    self.solver.tasks.task("write-weights", _write_array, f"{self.path}/{said[one.name]}", value)
+                )
             elif isinstance(value, Factors):
                 said[one.name] = self.write(value, f"{name}-{one.name}")
             elif value is None or isinstance(value, int | float | str):
@@ -147,6 +153,15 @@ class _Folder:
                 for file, shard, place in zip(said[name], side.shards, side.places)
             ]
             values[name] = self.solver.tasks.start(read)
+        for name, side in zip(PARAMETERS, self.solver.sides):
+            if said.get(name) is not None:
+                assert side.features is not None
+                read = [
+                    self.solver.tasks.task(
+                        "read-weights", _read_array, f"{self.path}/{said[name]}", place=side.features.home
+                    )
+                ]
+                values[name] = self.solver.tasks.start(read)[0]
         if isinstance(values.get("before"), dict):
             values["before"] = self.read(values["before"])
         return (Moving if said["moving"] else Factors)(**values)
@@ -172,11 +187,19 @@ def _described(identity: Any, solver: ShardedAlternating) -> dict[str, Any]:
 
 
 def _write(path: str, rows: work.Rows) -> None:
-    write_atomically(path, lambda stream: np.save(stream, rows.factors, allow_pickle=False))
+    _write_array(path, rows.factors)
+
+
+def _write_array(path: str, array: Any) -> None:
+    write_atomically(path, lambda stream: np.save(stream, array, allow_pickle=False))
 
 
 def _read(path: str, shard: work.Shard) -> work.Rows:
+    return work.begin(shard, _read_array(path))
+
+
+def _read_array(path: str) -> Any:
     import fsspec
 
     with fsspec.open(path, "rb") as stream:
-        return work.begin(shard, np.load(stream, allow_pickle=False))
+        return np.load(stream, allow_pickle=False)

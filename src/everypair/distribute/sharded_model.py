@@ -43,6 +43,7 @@ class ShardedModel:
     right: list[Any]
     sides: tuple[ShardedSide, ShardedSide]
     learnt: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    weights: tuple[Any, Any] = (None, None)  # futures of W of the sides with features
 
     @cached_property
     def items(self) -> Any:
@@ -129,6 +130,11 @@ class ShardedModel:
             np.concatenate(self.tasks.get([self.tasks.task("factors", _factors, rows) for rows in side]))
             for side in (self.left, self.right)
         )
+        return left, right
+
+    def feature_weights(self) -> tuple[Array | None, Array | None]:
+        """W of both sides, here; ``None`` of a side without features."""
+        left, right = (None if W is None else self.tasks.wait([W])[0] for W in self.weights)
         return left, right
 
     def interactions(self) -> Any:

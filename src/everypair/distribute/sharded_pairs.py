@@ -62,8 +62,6 @@ class ShardedPairs:
 
 def pairs_from_matrix(tasks: Tasks, pairs: Pairs, shards: tuple[int | None, int | None]) -> ShardedPairs:
     """Cut pairs that the client has. They travel inside the tasks, which can therefore be run again."""
-    import dask
-
     size = sum(part.nbytes for stored in (pairs.rows, pairs.columns) for part in (stored.indices, stored.weights))
     if size > MOST_IN_TASKS:
         raise ValueError(
@@ -80,7 +78,7 @@ def pairs_from_matrix(tasks: Tasks, pairs: Pairs, shards: tuple[int | None, int 
         counts = np.diff(stored.indptr)
         borders = shard_borders(counts, shards[side])
         places = tasks.place([work_of(counts, chunk) for chunk in borders])
-        with dask.config.set({LARGE_GRAPH: MOST_IN_TASKS}):
+        with large_tasks():
             pieces = tasks.start(
                 [
                     tasks.task("pairs", _kept, _piece(stored, marks, explicit, *chunk), place=place)
@@ -92,6 +90,13 @@ def pairs_from_matrix(tasks: Tasks, pairs: Pairs, shards: tuple[int | None, int 
         pairs.shape, (sides[LEFT], sides[RIGHT]), pairs.left_counts, pairs.right_counts,
         (np.diff(pairs.rows.indptr), np.diff(pairs.columns.indptr)), weight_of(pairs.rows),
     )  # fmt: skip
+
+
+def large_tasks() -> Any:
+    """Let data travel inside tasks without a warning."""
+    import dask
+
+    return dask.config.set({LARGE_GRAPH: MOST_IN_TASKS})
 
 
 def weight_of(stored: Compressed) -> float:

@@ -8,19 +8,22 @@ and that live elsewhere) × rank × 4, both ways, and a few k × k matrices per 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.distribute import work
+from everypair.distribute import through_features, work
+from everypair.distribute.feature_step import FeatureStep, SideFeatures, added
 from everypair.distribute.tasks import Tasks
-from everypair.distribute.verdict import Verdict, judge, ridge_of, way_of
+from everypair.distribute.verdict import Verdict, judge, ridge_of, way_of, weight_sums
 from everypair.parallel import BLOCK_ROWS, Chunk
 from everypair.problem.gram_square import GramSquare
 from everypair.problem.layout import LEFT, RIGHT, Layout
 from everypair.solvers.half_step import RowSteps
+from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
 
 SIDES = ("left", "right")
@@ -35,6 +38,7 @@ class ShardedSide:
     shards: list[Any]
     wanted: list[list[int | None]]  # how many rows are picked from every shard of the other side, None for all of them
     picked: list[list[Any]]  # futures of their numbers
+    features: SideFeatures | None = None
 
     @property
     def blocks(self) -> int:
@@ -57,7 +61,11 @@ class Swept(Factors):
 
 
 class ShardedAlternating:
-    """Sweeps over both sides on a cluster, to the bit those of :class:`~everypair.solvers.alternating.Alternating`."""
+    """Sweeps over both sides on a cluster.
+
+    Without features they are those of :class:`~everypair.solvers.alternating.Alternating` to the bit. W of a side with
+    features moves by sums over shards, so its bits depend on where the shards begin, never on the workers.
+    """
 
     descends = True
     quadratic_only, structured = False, False
@@ -75,21 +83,23 @@ class ShardedAlternating:
         self._free = tuple(_free_columns(layout, side) for side in (LEFT, RIGHT))
         self._balanced_columns = self._free[LEFT] & self._free[RIGHT] if balance else None
         self._blocks = sides[LEFT].blocks, sides[RIGHT].blocks
+        self._constants = layout.constant(LEFT), layout.constant(RIGHT)
 
     def step(self, state: Factors) -> Swept:
         """One sweep over both sides, and balance where it pays."""
-        left = self._improve(LEFT, state.left, state.right, self._sums(RIGHT, state.right))
+        right_sums = self._sums(RIGHT, state.right)
+        left, left_weights = self._improve(LEFT, state.left, state.left_parameters, state.right, right_sums)
         left_sums = self._sums(LEFT, left)
-        right = self._improve(RIGHT, state.right, left, left_sums)
-        both = left_sums, self._sums(RIGHT, right)
+        right, right_weights = self._improve(RIGHT, state.right, state.right_parameters, left, left_sums)
+        both, weights = (left_sums, self._sums(RIGHT, right)), (left_weights, right_weights)
         verdict = self.tasks.task(
-            "judge", judge, both, self._ways(state, left, right), self._blocks, self.square, self._balanced_columns
-        )
-        *futures, verdict = self.tasks.start([*left, *right, verdict])
-        left, right = futures[: len(left)], futures[len(left) :]
-        told: Verdict = self.tasks.wait([verdict])[0]
+            "judge", judge, both, self._weight_sums(weights), self._ways(state, left, right), self._blocks, self.square,
+            self._balanced_columns,
+        )  # fmt: skip
+        held, verdict = self._held(left, right, weights, [verdict])
+        told: Verdict = self.tasks.wait(verdict)[0]
         self.tasks.notice()
-        swept = Swept(left, right, told.value, rounding=told.rounding, against=told.against)
+        swept = Swept(**held, objective=told.value, rounding=told.rounding, against=told.against)
         return swept if told.balance is None else self._balanced(state, swept, told)
 
     def beyond(self, now: Factors, before: Factors, beta: float) -> Begun:
@@ -103,7 +113,14 @@ class ShardedAlternating:
                 zip(self.sides, (now.left, now.right), (before.left, before.right))
             )
         )
-        return Begun(left, right, now=now)
+        if not any(side.features for side in self.sides):
+            return Begun(left, right, now=now)
+        parameters = (now.left_parameters, before.left_parameters), (now.right_parameters, before.right_parameters)
+        weights = tuple(
+            self._at_home(number, "move-weights", work.beyond, *both, beta) for number, both in enumerate(parameters)
+        )
+        held, _ = self._held(left, right, weights)  # several graphs will read them
+        return Begun(**held, now=now)
 
     def turned_back(self, now: Factors, begun: Factors, after: Factors) -> bool:
         """Whether a sweep went against the way it began on: it knows."""
@@ -128,24 +145,29 @@ class ShardedAlternating:
     def _balanced(self, begun: Factors, swept: Swept, told: Verdict) -> Swept:
         """Balance both sides, as :class:`~everypair.solvers.balance.Balanced` does."""
         assert told.balance is not None
+        parameters = swept.left_parameters, swept.right_parameters
+        weights = tuple(
+            self._at_home(number, "balance-weights", work.times, parameters[number], matrix)
+            for number, matrix in enumerate(told.balance)
+        )
         left, right = (
             [
-                self.tasks.task(f"balance-{name}", work.change, shard, rows, matrix, place=place)
+                self.tasks.task(f"balance-{name}", work.change, shard, rows, matrix, W, place=place)
                 for shard, rows, place in zip(side.shards, getattr(swept, name), side.places)
             ]
-            for name, side, matrix in zip(SIDES, self.sides, told.balance)
+            for name, side, matrix, W in zip(SIDES, self.sides, told.balance, weights)
         )
         both = self._sums(LEFT, left), self._sums(RIGHT, right)
         tasks = [
-            self.tasks.task("ridge", ridge_of, both, self._blocks),
+            self.tasks.task("ridge", ridge_of, both, self._weight_sums(weights), self._blocks),
             self.tasks.task("turned-back", way_of, self._ways(begun, left, right), self._blocks),
         ]
-        *futures, ridge, way = self.tasks.start([*left, *right, *tasks])
-        new_ridge, against = self.tasks.wait([ridge, way])
+        held, tasks = self._held(left, right, weights, tasks)
+        new_ridge, against = self.tasks.wait(tasks)
         if not new_ridge < told.ridge:
             return swept
         value = told.value - (told.ridge - new_ridge)
-        return Swept(futures[: len(left)], futures[len(left) :], value, rounding=told.rounding, against=against)
+        return Swept(**held, objective=value, rounding=told.rounding, against=against)
 
     def _sums(self, number: int, rows: Any) -> list[Any]:
         """What all machines have to know of a side."""
@@ -154,24 +176,79 @@ class ShardedAlternating:
             self.tasks.task(f"sums-{SIDES[number]}", work.sums_of, one, place=place) for one, place in zip(rows, places)
         ]
 
-    def _improve(self, number: int, this: Any, other: Any, sums: list[Any]) -> list[Any]:
-        """The half-step of all shards of a side; ``sums`` are those of the other one."""
+    def _improve(self, number: int, this: Any, weights: Any, other: Any, sums: list[Any]) -> tuple[list[Any], Any]:
+        """The half-step of all shards of a side, and of its W; ``sums`` are those of the other side."""
         side, opposite = self.sides[number], self.sides[1 - number]
-        task, free = self.tasks.task, self._free[number]
+        name, task, free = SIDES[number], self.tasks.task, self._free[number]
         turned = [
             task(f"turn-{SIDES[1 - number]}", work.turn, rows, shard, sums, opposite.blocks, free, place=place)
             for rows, shard, place in zip(other, opposite.shards, opposite.places)
         ]
-        improved = []
-        for shard, here, place, picked in zip(side.shards, this, side.places, side.picked):
-            gathered = [
+        gathered = [
+            [
                 whole if rows is None else task(f"pick-{SIDES[1 - number]}", work.pick, whole, rows, place=home)
                 for whole, rows, home in zip(turned, picked, opposite.places)
             ]
-            name = f"half-step-{SIDES[number]}"
-            last = (gathered, opposite.blocks, self.steps, self.balance)
-            improved.append(task(name, work.improve, shard, here, *last, place=place))
-        return improved
+            for picked in side.picked
+        ]
+
+        def half_steps(*last: Any) -> list[Any]:
+            return [
+                task(f"half-step-{name}", work.improve, *mine, opposite.blocks, self.steps, *last, place=place)
+                for *mine, place in zip(side.shards, this, gathered, side.places)
+            ]
+
+        if side.features is None:
+            return half_steps(self.balance), None
+        if side.features.own:
+            this = half_steps(False, weights)
+        if side.features.regression is not None:
+            this = self.tasks.start(this)
+            parts = [
+                task(f"explained-{name}", through_features.explained, *mine, place=place)
+                for *mine, place in zip(side.shards, this, side.places)
+            ]
+            whole = added(self.tasks, parts, side.places)
+            weights = self._at_home(
+                number, "regress", through_features.regressed, side.features.regression, whole, free
+            )
+            weights = self.tasks.start([weights])[0]
+        opened = [
+            task(f"open-{name}", through_features.open_side, shard, rows, weights, near, opposite.blocks, place=place)
+            for shard, rows, near, place in zip(side.shards, this, gathered, side.places)
+        ]
+        entered = self._at_home(number, "enter", through_features.enter, weights, sums, opposite.blocks, free)
+        steps = SideSteps(steps=1) if side.features.own else SideSteps()
+        opened, entered = FeatureStep(self.tasks, name, side.features, side.places, steps)(opened, entered)
+        weights = self._at_home(number, "leave", through_features.leave, entered)
+        closed = [
+            task(f"close-{name}", through_features.close_side, shard, one, weights, self.balance, place=place)
+            for shard, one, place in zip(side.shards, opened, side.places)
+        ]
+        return closed, weights
+
+    def _at_home(self, number: int, name: str, function: Any, *arguments: Any) -> Any:
+        """A task beside a side's W; ``None`` where it has none."""
+        features = self.sides[number].features
+        return None if features is None else self.tasks.task(name, function, *arguments, place=features.home)
+
+    def _weight_sums(self, weights: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(
+            None if side.features is None
+            else self._at_home(number, "weight-sums", weight_sums, W, side.features.ridge, self._constants[number])
+            for number, (side, W) in enumerate(zip(self.sides, weights))
+        )  # fmt: skip
+
+    def _held(
+        self, left: list[Any], right: list[Any], weights: tuple[Any, ...], others: Sequence[Any] = ()
+    ) -> tuple[dict[str, Any], list[Any]]:
+        """Start everything in one graph: futures of both sides' rows and weights, by name, and of the others."""
+        there = [W for W in weights if W is not None]
+        futures = iter(self.tasks.start([*left, *right, *there, *others]))
+        held: dict[str, Any] = {name: [next(futures) for _ in side] for name, side in zip(SIDES, (left, right))}
+        for name, W in zip(SIDES, weights):
+            held[f"{name}_parameters"] = None if W is None else next(futures)
+        return held, list(futures)
 
 
 def bytes_per_sweep(sides: tuple[ShardedSide, ShardedSide], columns: int, itemsize: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,31 @@ class Verdict:
     against: float
 
 
+@dataclass(frozen=True)
+class WeightSums:
+    """What is paid for W of a side with features, ½ λ_f ‖W‖², and λ_f WᵀW."""
+
+    penalty: float
+    gram: NDArray[np.float64]
+
+
+def weight_sums(weights: NDArray[Any], ridge: float, constant: int | None) -> WeightSums:
+    """The sums of W; a constant column is zero there and costs nothing."""
+    wide = weights.astype(np.float64)
+    if constant is not None:
+        wide[:, constant] = 0
+    with single_threaded_blas():
+        gram = ridge * (wide.T @ wide)
+    return WeightSums(0.5 * float(np.trace(gram)), gram)
+
+
+Both = tuple[list[Sums], list[Sums]]
+OfWeights = tuple[WeightSums | None, WeightSums | None]
+
+
 def judge(
-    sums: tuple[list[Sums], list[Sums]],
+    sums: Both,
+    weights: OfWeights,
     ways: tuple[list[Nodes], list[Nodes]],
     blocks: tuple[int, int],
     square: GramSquare,
@@ -36,12 +60,13 @@ def judge(
     """Look at both sides after a half-step of the right one. ``columns`` may be balanced; ``None``: nothing may."""
     grams = [gram_of(side, count) for side, count in zip(sums, blocks)]
     pairs = float(total([one.pairs for one in sums[RIGHT]], blocks[RIGHT]))
-    ridge = ridge_of(sums, blocks)
+    ridge = ridge_of(sums, weights, blocks)
     value = pairs + square(*grams) + ridge
     found = None
     if columns is not None and np.isfinite(value):
-        wide = [total([one.ridge_gram for one in side], count) for side, count in zip(sums, blocks)]
-        left, right = (matrix[np.ix_(columns, columns)] for matrix in wide)
+        left, right = (
+            _ridge_gram(*parts)[np.ix_(columns, columns)] for parts in zip(sums, weights, blocks, strict=True)
+        )
         with single_threaded_blas():
             found = balancing(left, right, LEAST * abs(value))
         if found is not None:
@@ -49,12 +74,22 @@ def judge(
     return Verdict(value, square.rounding(*grams), ridge, found, way_of(ways, blocks))
 
 
-def ridge_of(sums: tuple[list[Sums], list[Sums]], blocks: tuple[int, int]) -> float:
-    """What is paid for both sides' factors."""
-    left, right = (0.5 * float(total([one.penalty for one in side], count)) for side, count in zip(sums, blocks))
+def ridge_of(sums: Both, weights: OfWeights, blocks: tuple[int, int]) -> float:
+    """What is paid for both sides' parameters."""
+    left, right = (_penalty(*parts) for parts in zip(sums, weights, blocks, strict=True))
     return left + right
 
 
 def way_of(ways: tuple[list[Nodes], list[Nodes]], blocks: tuple[int, int]) -> float:
     """⟨begun − after, after − now⟩ of both sides; 0 where nothing was begun."""
     return sum(float(total(side, count)) for side, count in zip(ways, blocks) if side)
+
+
+def _penalty(sums: list[Sums], weights: WeightSums | None, blocks: int) -> float:
+    own = 0.0 if sums[0].penalty is None else 0.5 * float(total([one.penalty for one in sums], blocks))
+    return own if weights is None else own + weights.penalty
+
+
+def _ridge_gram(sums: list[Sums], weights: WeightSums | None, blocks: int) -> NDArray[np.float64]:
+    own = 0.0 if sums[0].ridge_gram is None else total([one.ridge_gram for one in sums], blocks)
+    return np.asarray(own if weights is None else own + weights.gram)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.data.pairs import Compressed
+from everypair.features.matrix import Features
 from everypair.kernels.extrapolate import extrapolate
 from everypair.parallel import BLOCK_ROWS, Chunk, block_parts, single_threaded_blas, tree_nodes, tree_total
 from everypair.problem.gram import Gram, gram_of_sum, gram_parts, norm_parts
@@ -87,19 +88,23 @@ class SideTerms(Sized):
     constant: int | None
     dtype: Any
     other_borders: list[Chunk]
+    own: bool = True
 
 
 @dataclass(frozen=True)
 class Shard(Sized):
     """Rows [start, …) of one side as a problem of their own, whose pairs count in the rows that are gathered for it.
 
-    ``sources`` says which rows of every shard of the other side are gathered, ``None`` for all of them.
+    ``sources`` says which rows of every shard of the other side are gathered, ``None`` for all of them. ``features``
+    are those of its rows.
     """
 
     side: int
     start: int
     problem: RowProblem
     sources: list[NDArray[np.int32] | None] = field(repr=False)
+    features: Features | None = None
+    own: bool = True  # whether its rows have vectors of their own
 
     @property
     def first_block(self) -> int:
@@ -145,7 +150,7 @@ def worker_threads() -> int:
     return int(get_worker().state.nthreads)
 
 
-def make_shard(piece: Piece, terms: SideTerms) -> Shard:
+def make_shard(piece: Piece, terms: SideTerms, features: Any = None) -> Shard:
     """The sub-problems of a piece's rows, its pairs numbered by the rows that will be gathered."""
     stored, start = piece.stored, piece.start
     rows = slice(start, start + len(stored.indptr) - 1)
@@ -170,7 +175,8 @@ def make_shard(piece: Piece, terms: SideTerms) -> Shard:
         other_weights=problem.other_weights[gathered],
         other_values=None if problem.other_values is None else problem.other_values[gathered],
     )
-    return Shard(terms.side, start, local, sources)
+    told = None if features is None else Features(features, terms.dtype)
+    return Shard(terms.side, start, local, sources, told, terms.own)
 
 
 def _sources(indices: Array, size: int, borders: list[Chunk]) -> tuple[list[NDArray[np.int32] | None], Array]:
@@ -207,22 +213,45 @@ def gram_nodes(shard: Shard, factors: Array) -> Nodes:
     )
 
 
-def penalty_nodes(shard: Shard, factors: Array) -> Nodes:
-    """What is paid for a shard's rows, likewise."""
-    problem = shard.problem
-    return tree_nodes(norm_parts(factors, problem.ridge, problem.constant, worker_threads()), shard.first_block)
+def own_sums(
+    shard: Shard, factors: Array, weights: Array | None, ridge_gram: bool = False
+) -> tuple[Nodes | None, Nodes | None]:
+    """What is paid for a shard's own vectors, T = U − XW, and TᵀΛT if asked for; ``None`` where it has none."""
+    if not shard.own:
+        return None, None
+    problem, threads, own = shard.problem, worker_threads(), factors
+    if shard.features is not None:
+        assert weights is not None
+        own = factors - shard.features.product(weights, threads)
+    penalty = tree_nodes(norm_parts(own, problem.ridge, problem.constant, threads), shard.first_block)
+    gram = tree_nodes(ridge_gram_parts(own, problem.ridge, threads), shard.first_block) if ridge_gram else None
+    return penalty, gram
 
 
-def begin(shard: Shard, factors: Array) -> Rows:
-    """The start of a shard's rows."""
+def begin(shard: Shard, factors: Array, weights: Array | None = None) -> Rows:
+    """The start of a shard's rows, to which XW is added where there are ``weights``."""
+    if weights is not None:
+        assert shard.features is not None
+        factors = factors + shard.features.product(weights, worker_threads())
+    return as_they_are(shard, factors)
+
+
+def as_they_are(shard: Shard, factors: Array) -> Rows:
+    """Rows that a sweep can begin with."""
     return Rows(factors, Sums(gram=gram_nodes(shard, factors)))
 
 
 def move(shard: Shard, now: Rows, before: Rows, beta: float) -> Rows:
     """Where a sweep begins that goes on along the way of the last one: x + β(x − x_before)."""
-    out = np.empty_like(now.factors)
-    extrapolate(0, len(out), now.factors, before.factors, out.dtype.type(beta), out)
+    out = beyond(now.factors, before.factors, beta)
     return Rows(out, Sums(gram=gram_nodes(shard, out) if shard.side == RIGHT else None))  # which a sweep reads first
+
+
+def beyond(now: Array, before: Array, beta: float) -> Array:
+    """x + β(x − x_before)."""
+    out = np.empty_like(now)
+    extrapolate(0, len(out), now, before, out.dtype.type(beta), out)
+    return out
 
 
 def against(shard: Shard, now: Rows, begun: Rows, after: Rows) -> Nodes:
@@ -231,12 +260,18 @@ def against(shard: Shard, now: Rows, begun: Rows, after: Rows) -> Nodes:
     return tree_nodes(parts, shard.first_block)
 
 
-def change(shard: Shard, rows: Rows, matrix: NDArray[np.float64]) -> Rows:
-    """Rows times a matrix."""
+def change(shard: Shard, rows: Rows, matrix: NDArray[np.float64], weights: Array | None = None) -> Rows:
+    """Rows times a matrix; ``weights`` are those of the features after it."""
     with single_threaded_blas():
-        factors = rotate(rows.factors, matrix.astype(rows.factors.dtype), worker_threads())
+        factors = times(rows.factors, matrix)
         gram = gram_nodes(shard, factors) if shard.side == RIGHT else None
-        return Rows(factors, Sums(penalty_nodes(shard, factors), gram))
+        return Rows(factors, Sums(own_sums(shard, factors, weights)[0], gram))
+
+
+def times(factors: Array, matrix: NDArray[np.float64]) -> Array:
+    """Factors times a matrix, in fixed blocks."""
+    with single_threaded_blas():
+        return rotate(factors, matrix.astype(factors.dtype), worker_threads())
 
 
 def sums_of(rows: Rows) -> Sums:
@@ -272,20 +307,33 @@ def pick(turned: Turned, rows: NDArray[np.int32]) -> Turned:
     return replace(turned, factors=turned.factors[rows])
 
 
-def improve(shard: Shard, this: Rows, others: list[Turned], blocks: int, steps: RowSteps, ridge_gram: bool) -> Rows:
-    """The half-step of a shard's rows; ``others`` are what was gathered from every shard of the other side."""
+def improve(
+    shard: Shard,
+    this: Rows,
+    others: list[Turned],
+    blocks: int,
+    steps: RowSteps,
+    ridge_gram: bool,
+    weights: Array | None = None,
+) -> Rows:
+    """The half-step of a shard's rows; ``others`` are what was gathered from every shard of the other side.
+
+    With the ``weights`` of its features rows are drawn to XW, and their sums are left to the step of these weights.
+    """
     threads, gram, axes = worker_threads(), others[0].gram, others[0].axes
     rotated = np.concatenate([other.factors for other in others])
     sizes = total([other.sizes for other in others], blocks)
+    problem = shard.problem
+    if weights is not None:
+        assert shard.features is not None
+        problem = replace(problem, centers=shard.features.product(weights, threads))
     with single_threaded_blas():
-        new, values = rotated_half_step(shard.problem, this.factors, rotated, sizes, gram, axes, steps, threads)
-        if shard.problem.loss.custom is not None:
+        new, values = rotated_half_step(problem, this.factors, rotated, sizes, gram, axes, steps, threads)
+        if problem.loss.custom is not None:
             turned = new @ axes.basis.astype(new.dtype)
-            check_stored_slopes(shard.problem, turned, rotated, threads)
-        sums = Sums(
-            penalty_nodes(shard, new),
-            gram_nodes(shard, new),
-            tree_nodes(block_parts(values), shard.first_block),
-            tree_nodes(ridge_gram_parts(new, shard.problem.ridge, threads), shard.first_block) if ridge_gram else None,
-        )
-    return Rows(new, sums)
+            check_stored_slopes(problem, turned, rotated, threads)
+        if weights is not None:
+            return Rows(new, Sums())
+        penalty, ridge = own_sums(shard, new, None, ridge_gram)
+        pairs = tree_nodes(block_parts(values), shard.first_block)
+        return Rows(new, Sums(penalty, gram_nodes(shard, new), pairs, ridge))

@@ -18,6 +18,6 @@ class SteepestDescent:
         curved, image = point.product(point.gradient)
         size, curvature = inner(point.gradient, point.gradient), inner(point.gradient, curved)
         length = size / curvature if curvature > 0 else 1.0
-        if is_rounding(-0.5 * length * size, point):
+        if is_rounding(-0.5 * length * size, point.pairs.value, point.theta.dtype):
             return None
         return backtrack(point, -point.gradient, -image, length)

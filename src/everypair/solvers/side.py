@@ -55,7 +55,7 @@ class Newton:
             radius=radius, tol=self.steps.cg_tol, max_steps=self.steps.cg_steps,
         )  # fmt: skip
         self.products.append(step.products)
-        return None if is_rounding(step.model, point) else step
+        return None if is_rounding(step.model, point.pairs.value, point.theta.dtype) else step
 
 
 class Method(Protocol):
@@ -100,7 +100,7 @@ class SideSolver:
         return self.preconditioner.at(problem.other, problem.sigma, point.pairs.column_curvatures())
 
 
-def is_rounding(model: float, point: SidePoint) -> bool:
-    """Whether a predicted decrease cannot be told from rounding (or there is none)."""
-    floor = float(np.finfo(point.theta.dtype).eps) ** 1.5 * abs(point.pairs.value)
+def is_rounding(model: float, pairs: float, dtype: Any) -> bool:
+    """Whether a predicted decrease cannot be told from rounding (or there is none); ``pairs`` is the sum over pairs."""
+    floor = float(np.finfo(dtype).eps) ** 1.5 * abs(pairs)
     return not model < -floor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from everypair.models.recommend.state import OneClassState
 from everypair.problem.layout import Layout
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
-from everypair.problem.objective import Objective
+from everypair.problem.objective import Informed, Objective
 from everypair.problem.ridge import Ridge
 from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import RowSteps
@@ -44,8 +45,12 @@ def fit_on_cluster(
     targets: Any,
     validation: Any,
     callbacks: Any,
+    inform: Callable[[tuple[int, int]], tuple[Informed, Any]],
 ) -> tuple[ShardedModel, bool]:
-    """Train on a cluster; return the model there, and whether it should be brought here."""
+    """Train on a cluster; return the model there, and whether it should be brought here.
+
+    ``inform`` tells what is known of both sides, and the maps of later features, for data of a shape.
+    """
     cluster = Cluster.of(client)
     if model.solver not in METHODS:
         raise ValueError(f'on a cluster solver must be "auto" or "newton", got {model.solver!r}.')
@@ -65,7 +70,13 @@ def fit_on_cluster(
     weight = auto_negative_weight(model.negative_weight, pairs, loss)
     negatives = Negatives.from_scheme(pairs, weight, model.negative_scheme, value)
     ridge = Ridge.checked(auto_reg(model.reg, pairs, loss), model.reg_exponent)
-    terms = Terms(loss, negatives, ridge, layout, dtype)
+    informed, maps = inform(pairs.shape)
+    if pairs.ids is not None and any(informed):
+        raise ValueError(
+            "on a cluster features need a matrix of interactions, whose rows they are in the order of: files of events "
+            "are numbered there. Leave the features out, or fit on one machine."
+        )
+    terms = Terms(loss, negatives, ridge, layout, dtype, informed)
     sides = make_sides(tasks, pairs, terms)
     begin = random_start(tasks, sides, terms, random)
     steps = RowSteps(cg=model.cg_steps)
@@ -81,18 +92,20 @@ def fit_on_cluster(
         plain if model.solver == "newton" else Momentum(plain), begin, rules,
         warm_up=partial(compiled_everywhere, tasks, partial(_warm_up, loss, steps, layout.columns, dtype)),
         validate=validate, callbacks=callbacks, verbose=model.verbose,
-        identity=(model, pairs.shape, *pairs.stored, pairs.stored_weight),
+        identity=(model, pairs.shape, *pairs.stored, pairs.stored_weight, informed),
     )  # fmt: skip
     fields = {
         "rank": layout.rank, "layout": layout, "history": outcome.history, "objective": outcome.state.objective,
         "status": outcome.status, "loss": loss, "negatives": negatives, "negative_loss": "squared",
-        "feature_weights": (None, None), "feature_maps": (None, None), "feature_reg": (None, None),
-        "own_vectors": (True, True), "graphs": (False, False), "ridge": ridge, "negative_weight": weight,
+        "feature_maps": maps, "feature_reg": tuple(side.features and side.features.ridge for side in sides),
+        "own_vectors": tuple(side.features is None or side.features.own for side in sides), "graphs": (False, False),
+        "ridge": ridge, "negative_weight": weight,
         **known,
     }  # fmt: skip
     size = sum(pairs.shape) * layout.columns * np.dtype(dtype).itemsize + pairs.nnz * 8
     here = size <= GATHERED_BYTES if cluster.gather == "auto" else bool(cluster.gather)
-    return ShardedModel(tasks, pairs, outcome.state.left, outcome.state.right, sides, fields), here
+    weights = outcome.state.left_parameters, outcome.state.right_parameters
+    return ShardedModel(tasks, pairs, outcome.state.left, outcome.state.right, sides, fields, weights), here
 
 
 def gathered_state(sharded: ShardedModel) -> OneClassState:
@@ -102,7 +115,12 @@ def gathered_state(sharded: ShardedModel) -> OneClassState:
     if learnt["interactions"] is None:
         learnt["interactions"] = sharded.interactions()
     return OneClassState(
-        left_factors=left, right_factors=right, user_ids=sharded.user_ids, item_ids=sharded.item_ids, **learnt
+        left_factors=left,
+        right_factors=right,
+        feature_weights=sharded.feature_weights(),
+        user_ids=sharded.user_ids,
+        item_ids=sharded.item_ids,
+        **learnt,
     )
 
 

@@ -189,7 +189,8 @@ class OneClassMF(GrowingModel):
 
         ``client``, a ``distributed.Client`` or a :class:`~everypair.distribute.Cluster`, trains on a Dask cluster:
         interactions are then a folder of event files, a Dask data frame or a matrix, and the factors have the same
-        bits. They stay on the workers (``sharded_``) and are brought here too where they are small, or by ``gather()``.
+        bits (with features, which need a matrix, the same objective). They stay on the workers (``sharded_``) and are
+        brought here too where they are small, or by ``gather()``.
         """
         rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
         rank, biases = checked_rank(self.rank), check.flag("biases", self.biases)
@@ -207,13 +208,17 @@ class OneClassMF(GrowingModel):
         value = resolve_value(self.negative_value, loss)
         self.__dict__.pop("sharded_", None)
         if client is not None:
-            if any(part is not None for part in (*given, start)) or self.negative_loss == "same":
+            if any(part is not None for part in (left_graph, right_graph, start)) or self.negative_loss == "same":
                 raise ValueError(
-                    'on a cluster there are no features, graphs, start= or negative_loss="same": fit on one machine.'
+                    'on a cluster there are no graphs, start= or negative_loss="same": fit on one machine.'
                 )
+
+            def inform(shape: tuple[int, int]) -> tuple[Any, Any]:
+                return informed_sides(options, shape, *given, dtype)
+
             self.sharded_, here = fit_on_cluster(
                 self, interactions, client, rank, loss, value, rules, random, dtype, targets=targets,
-                validation=validation, callbacks=callbacks,
+                validation=validation, callbacks=callbacks, inform=inform,
             )  # fmt: skip
             return self.gather() if here else self
         stored = Pairs.from_matrix(interactions, targets, dtype, n_threads=threads)
