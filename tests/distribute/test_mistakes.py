@@ -89,7 +89,7 @@ def test_what_is_no_client(clients):
 def test_what_a_cluster_does_not_do(clients):
     for parameters, given, words in (
         ({"solver": "cd", "loss": "squared"}, {}, '"auto" or "newton"'),
-        ({}, {"right_graph": np.ones((4, 4))}, "no features, graphs"),
+        ({}, {"right_graph": np.ones((4, 4))}, "no graphs"),
         ({}, {"start": OneClassMF(rank=1).fit(np.eye(4))}, "start="),
         ({"patience": 2}, {}, "patience needs validation data"),
     ):

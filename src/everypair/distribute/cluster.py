@@ -52,7 +52,8 @@ class Cluster:
         both = shards if isinstance(shards, tuple | list) else (shards, shards)
         if len(both) != 2:
             raise ValueError(f"shards must be a number or a (left, right) pair, got {shards!r}.")
-        self.shards = tuple(None if one is None else integer("shards", one) for one in both)
+        left, right = (None if one is None else integer("shards", one) for one in both)
+        self.shards = left, right
         self.read = dict(read or {})
         if gather not in (True, False, "auto"):
             raise ValueError(f'gather must be True, False or "auto", got {gather!r}.')
@@ -86,7 +87,7 @@ class Cluster:
 
         ``weigh`` changes the weights of a matrix's pairs before they are cut.
         """
-        shards: Any = self.shards
+        shards = self.shards
         if isinstance(source, str | os.PathLike) or hasattr(source, "to_delayed"):
             if targets is not None:
                 raise ValueError("targets belong to a matrix of interactions: leave them out with files of events.")

@@ -126,11 +126,7 @@ class ShardedModel:
 
     def gather(self) -> tuple[Array, Array]:
         """Both sides' factors, here."""
-        left, right = (
-            np.concatenate(self.tasks.get([self.tasks.task("factors", _factors, rows) for rows in side]))
-            for side in (self.left, self.right)
-        )
-        return left, right
+        return gathered_rows(self.tasks, self.left), gathered_rows(self.tasks, self.right)
 
     def feature_weights(self) -> tuple[Array | None, Array | None]:
         """W of both sides, here; ``None`` of a side without features."""
@@ -159,6 +155,11 @@ class ShardedModel:
 
     def _ids(self, side: int) -> Ids | None:
         return None if self.pairs.ids is None else Ids._of_distinct(self.tasks.wait([self._all_ids(side)])[0])
+
+
+def gathered_rows(tasks: Tasks, rows: list[Any]) -> Array:
+    """The factors of all shards of a side, here."""
+    return np.concatenate(tasks.get([tasks.task("factors", _factors, one) for one in rows]))
 
 
 def _factors(rows: Rows) -> Array:

@@ -21,6 +21,7 @@ from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.checkpoint import Checkpoint
 from everypair.models.multilabel import defaults
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
+from everypair.models.multilabel.clustered import check_there, learn_on_cluster, searched_rows
 from everypair.models.multilabel.low_rank import LowRankLabels
 from everypair.models.multilabel.parameters import check_parameters, checked_label_weight
 from everypair.models.multilabel.problem import LabelProblem, Terms
@@ -179,6 +180,7 @@ class MultiLabelMF(MultiLabelClassifier):
         *,
         validation: Any = None,
         callbacks: Iterable[Callback] = (),
+        client: Any = None,
     ) -> Self:
         """Learn from features X (n × d) and labels y (n × L of zeros and ones), both sparse or dense.
 
@@ -187,6 +189,9 @@ class MultiLabelMF(MultiLabelClassifier):
         other rows, is measured after each sweep and stops the training if ``patience`` is set. A callback gets a
         :class:`~everypair.solvers.loop.Sweep` and stops the training by returning ``True``. Ctrl-C keeps what was
         learnt and warns; in a search it ends that with the best so far and takes one sweep from there.
+
+        ``client``, a ``distributed.Client`` or a :class:`~everypair.distribute.Cluster`, trains on a Dask cluster: rows
+        are cut into shards, W and H come back. ``reg`` and ``threshold`` are found on 20,000 of the rows, here.
         """
         if self.patience is not None and validation is None:
             raise ValueError("patience needs validation data: fit(X, Y, validation=(X_other, Y_other)).")
@@ -196,17 +201,21 @@ class MultiLabelMF(MultiLabelClassifier):
         watched = None if validation is None else self._checked_validation(*_pair(validation), rows.labels, names)
         for_fit, for_threshold = check.generator(self.random_state).spawn(2)
         problem, kernel_map = self._problem(rows, for_fit)
-        clock = self._clock(problem)
-        choice, threshold, cut_short, spectrum = self._searched(problem, clock)
+        tried = problem
+        if client is not None:
+            check_there(self, problem, self._terms(problem, get_loss(self.loss)))
+            tried = searched_rows(problem, for_threshold)
+        clock = self._clock(tried)
+        choice, threshold, cut_short, spectrum = self._searched(tried, clock)
         learnt = None
         if check.is_number(self.threshold):
             threshold = float(self.threshold)
         elif threshold is None:
-            threshold, learnt = self._threshold_of(problem, choice, for_threshold, clock)
+            threshold, learnt = self._threshold_of(tried, choice, for_threshold, clock)
         validate = None if watched is None else self._validator(*watched, kernel_map)
         if learnt is None:
             learnt = self._learn(
-                problem, choice, for_fit, clock.limit(), spectrum, validate, callbacks, cut_short, watched
+                problem, choice, for_fit, clock.limit(), spectrum, validate, callbacks, cut_short, watched, client
             )
         self._keep(replace(learnt, kernel_map=kernel_map), y, threshold, names)
         return self
@@ -290,6 +299,7 @@ class MultiLabelMF(MultiLabelClassifier):
         callbacks: tuple[Callback, ...] = (),
         cut_short: Factors | None = None,
         watched: Any = None,
+        client: Any = None,
     ) -> LowRankLabels:
         """Train with the chosen ridge, or solve the closed form; one sweep from where a search was ``cut_short``."""
         layout = Layout(self._rank(problem.X.shape, problem.labels.shape[1]))
@@ -299,17 +309,32 @@ class MultiLabelMF(MultiLabelClassifier):
             return self._closed_form(problem, layout.rank, int(random.integers(2**31)))
         rules = StopRules.checked(self.max_iter, self.tol, self.patience if validate else None, time_limit)
         terms = self._terms(problem, get_loss(self.loss), choice.weight)
-        objective = self._objective(problem, terms, choice)
-        start = random_start(objective, layout, random)
-        if cut_short is not None:  # its left side may be in other coordinates, and is solved first
-            right = cut_short.right.copy()
-            start, rules = replace(start, right=right, right_parameters=right), replace(rules, max_iter=1)
-        outcome = train(
-            self._make_solver(objective, spectrum), start, rules, validate=validate, monitor=MONITOR,
-            callbacks=callbacks, verbose=self.verbose,
-            warm_up=sweep_on_two_pairs(self._make_solver, objective, layout.columns),
-            identity=(self, problem, watched),
-        )  # fmt: skip
+        options: dict[str, Any] = {"monitor": MONITOR, "callbacks": callbacks, "verbose": self.verbose}
+        if client is not None:
+            rules = replace(rules, max_iter=1) if cut_short is not None else rules
+            outcome = learn_on_cluster(
+                self,
+                problem,
+                terms,
+                self._ridge(problem, choice),
+                layout.rank,
+                client,
+                rules,
+                random,
+                validate,
+                **options,
+            )
+        else:
+            objective = self._objective(problem, terms, choice)
+            start = random_start(objective, layout, random)
+            if cut_short is not None:  # its left side may be in other coordinates, and is solved first
+                right = cut_short.right.copy()
+                start, rules = replace(start, right=right, right_parameters=right), replace(rules, max_iter=1)
+            outcome = train(
+                self._make_solver(objective, spectrum), start, rules, validate=validate,
+                warm_up=sweep_on_two_pairs(self._make_solver, objective, layout.columns),
+                identity=(self, problem, watched), **options,
+            )  # fmt: skip
         status = outcome.status
         if cut_short is not None:
             status = Status.INTERRUPTED

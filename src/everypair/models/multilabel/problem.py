@@ -160,8 +160,8 @@ class LabelProblem:
         """The ridge whose multiples ``reg="auto"`` tries."""
         return defaults.reg_unit(self.share, float(self.row_weights.sum()), self.known_share, loss)
 
-    def objective(self, terms: Terms, reg: float, dtype: Any, n_threads: int | None) -> Objective:
-        """F, at the cost of Ω, or of every pair where negatives have the loss itself."""
+    def parts(self, terms: Terms, reg: float, dtype: Any) -> tuple[Pairs, Negatives, Ridge, SideInformation]:
+        """What F is made of: stored pairs, negatives, the ridge of H, and the rows' features with that of W."""
         stored = self.labels.positives if self.labels.known is None else self.labels.known
         weights = np.repeat(self.row_weights, np.diff(stored.indptr)) * self.label_weights[stored.indices]
         weights[stored.data == 0] *= -terms.weight  # a known negative is a dislike
@@ -174,9 +174,16 @@ class LabelProblem:
         negatives = Negatives(
             self.row_weights, elsewhere * self.label_weights, terms.value, (self.row_weights, self.label_weights)
         )
-        informed = SideInformation(Features(self.X, dtype), reg, own=False)
+        return pairs, negatives, Ridge.checked(reg, 0.0), SideInformation(Features(self.X, dtype), reg, own=False)
+
+    def objective(self, terms: Terms, reg: float, dtype: Any, n_threads: int | None) -> Objective:
+        """F, at the cost of Ω, or of every pair where negatives have the loss itself."""
+        pairs, negatives, ridge, informed = self.parts(terms, reg, dtype)
         return Objective(
-            pairs, terms.loss, negatives, Ridge.checked(reg, 0.0), dtype=dtype,
-            n_threads=resolve_threads(n_threads), informed=(informed, None),
-            negative_loss="same" if terms.same and self.labels.known is None else "squared",
+            pairs, terms.loss, negatives, ridge, dtype=dtype, n_threads=resolve_threads(n_threads),
+            informed=(informed, None), negative_loss="same" if self.every_pair(terms) else "squared",
         )  # fmt: skip
+
+    def every_pair(self, terms: Terms) -> bool:
+        """Whether every pair outside Ω has the loss itself."""
+        return terms.same and self.labels.known is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,22 +10,19 @@ import numpy as np
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting
 from everypair.distribute.cluster import GATHERED_BYTES, Cluster
-from everypair.distribute.set_up import Terms, compiled_everywhere, make_sides, random_start, sharded_solver
+from everypair.distribute.set_up import Terms
 from everypair.distribute.sharded_model import ShardedModel
+from everypair.distribute.train import train_on_cluster
 from everypair.models.recommend.defaults import auto_negative_weight, auto_reg, rank_for
 from everypair.models.recommend.factorization import check_rank
 from everypair.models.recommend.state import OneClassState
 from everypair.problem.layout import Layout
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
-from everypair.problem.objective import Informed, Objective
+from everypair.problem.objective import Informed
 from everypair.problem.ridge import Ridge
-from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import StopRules
-from everypair.solvers.momentum import Momentum
-from everypair.training.train import train
-from everypair.training.warm_up import sweep_on_two_pairs
 
 METHODS = ("auto", "newton")
 
@@ -77,22 +73,16 @@ def fit_on_cluster(
             "are numbered there. Leave the features out, or fit on one machine."
         )
     terms = Terms(loss, negatives, ridge, layout, dtype, informed)
-    sides = make_sides(tasks, pairs, terms)
-    begin = random_start(tasks, sides, terms, random)
-    steps = RowSteps(cg=model.cg_steps)
-    plain: Any = sharded_solver(tasks, pairs, sides, terms, steps, balance=model.solver == "auto")
-    validate = None
+    validator = None
     if validation is not None:
 
-        def validate(state: Any) -> dict[str, float]:
-            return ShardedModel(tasks, pairs, state.left, state.right, sides).metrics(validation, (10,))
+        def validator(sides: Any) -> Any:
+            return lambda state: ShardedModel(tasks, pairs, state.left, state.right, sides).metrics(validation, (10,))
     elif rules.patience is not None:
         raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
-    outcome = train(
-        plain if model.solver == "newton" else Momentum(plain), begin, rules,
-        warm_up=partial(compiled_everywhere, tasks, partial(_warm_up, loss, steps, layout.columns, dtype)),
-        validate=validate, callbacks=callbacks, verbose=model.verbose,
-        identity=(model, pairs.shape, *pairs.stored, pairs.stored_weight, informed),
+    outcome, sides = train_on_cluster(
+        tasks, pairs, terms, RowSteps(cg=model.cg_steps), rules, random, accelerate=model.solver == "auto",
+        validator=validator, identity=(model,), callbacks=callbacks, verbose=model.verbose,
     )  # fmt: skip
     fields = {
         "rank": layout.rank, "layout": layout, "history": outcome.history, "objective": outcome.state.objective,
@@ -122,10 +112,3 @@ def gathered_state(sharded: ShardedModel) -> OneClassState:
         item_ids=sharded.item_ids,
         **learnt,
     )
-
-
-def _warm_up(loss: Loss, steps: RowSteps, columns: int, dtype: Any) -> None:
-    """A sweep over two pairs, on a worker."""
-    pairs = Pairs.from_matrix(np.eye(2), dtype=dtype)
-    tiny = Objective(pairs, loss, Negatives.from_scheme(pairs, 1.0), Ridge.checked(1.0, 0.0), dtype=dtype)
-    sweep_on_two_pairs(lambda objective: Alternating(objective, steps), tiny, columns)()
