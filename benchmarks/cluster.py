@@ -1,6 +1,7 @@
 """What a Dask cluster costs: seconds a sweep and bytes that travel, beside one process with as many threads.
 
     python benchmarks/cluster.py [--pairs 4500000] [--workers 2] [--rounds 3]
+    python benchmarks/cluster.py --pairs 20000000 --users 250000 --items 25000 --rounds 1 --name cluster_larger
     python benchmarks/cluster.py --folder /tmp/events --pairs 51000000 --users 480189 --items 17770 --memory 2.5GB
 
 Worker processes have one thread each and talk over sockets of this machine. Both fits start from the same seed, run
@@ -107,6 +108,7 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memory", default="0", help="limit of a worker, such as 2.5GB")
+    parser.add_argument("--name", help="of the result file")
     parser.add_argument("--folder", type=Path, help="write Parquet files there and train from them")
     options = parse(parser, RESULTS, users=5000, items=3000, pairs=20_000, rank=4, rounds=1, sweeps=4, shards=2)
     if options.folder is None or options.smoke:
@@ -125,8 +127,8 @@ def main() -> None:
         Client(local) as client,
     ):
         measured = overhead(client, matrix, options) if options.folder is None else from_files(client, matrix, options)
-    name = "cluster.json" if options.folder is None else "cluster_files.json"
-    (options.results / name).write_text(json.dumps({**record, **measured}, indent=1) + "\n")
+    name = options.name or ("cluster" if options.folder is None else "cluster_files")
+    (options.results / f"{name}.json").write_text(json.dumps({**record, **measured}, indent=1) + "\n")
     there = float(np.median(measured["there"]))
     if options.folder is not None:
         print({key: value for key, value in measured.items() if key != "there"}, f"{there:.2f} s a sweep")

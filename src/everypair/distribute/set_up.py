@@ -27,6 +27,7 @@ from everypair.solvers.state import Factors
 from everypair.training.start import start_rows
 
 Array = NDArray[Any]
+PICK_BYTES = 2**18  # for every shard that asks: what the network carries while the scheduler handles one task
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[Sharded
             side, terms.loss, terms.ridge, both[side], both[1 - side],
             (value[side], value[1 - side]) if isinstance(value, tuple) else value,
             terms.layout.constant(side), terms.dtype, opposite.borders, not _without_own(terms.informed[side]),
+            PICK_BYTES * len(mine.borders) / (terms.layout.columns * np.dtype(terms.dtype).itemsize),
         )  # fmt: skip
         told = tasks.task(f"terms-{SIDES[side]}", _same, shared)
         with large_tasks():

@@ -8,6 +8,7 @@ and that live elsewhere) × rank × 4, both ways, and a few k × k matrices per 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -184,13 +185,7 @@ class ShardedAlternating:
             task(f"turn-{SIDES[1 - number]}", work.turn, rows, shard, sums, opposite.blocks, free, place=place)
             for rows, shard, place in zip(other, opposite.shards, opposite.places)
         ]
-        gathered = [
-            [
-                whole if rows is None else task(f"pick-{SIDES[1 - number]}", work.pick, whole, rows, place=home)
-                for whole, rows, home in zip(turned, picked, opposite.places)
-            ]
-            for picked in side.picked
-        ]
+        gathered = self._gathered(number, turned)
 
         def half_steps(*last: Any) -> list[Any]:
             return [
@@ -226,6 +221,26 @@ class ShardedAlternating:
             for shard, one, place in zip(side.shards, opened, side.places)
         ]
         return closed, weights
+
+    def _gathered(self, number: int, turned: list[Any]) -> list[list[Any]]:
+        """What every shard of a side needs of the other one; several on a worker that need all of it share that."""
+        side, opposite, name = self.sides[number], self.sides[1 - number], SIDES[1 - number]
+        everything = [all(rows is None for rows in picked) for picked in side.picked]
+        asked = Counter(place for place, all_of_it in zip(side.places, everything) if all_of_it)
+        shared = {
+            place: [self.tasks.task(f"join-{name}", work.join, turned, place=place)]
+            for place, count in asked.items()
+            if count > 1
+        }
+        return [
+            shared[place]
+            if all_of_it and place in shared
+            else [
+                whole if rows is None else self.tasks.task(f"pick-{name}", work.pick, whole, rows, place=home)
+                for whole, rows, home in zip(turned, picked, opposite.places)
+            ]
+            for picked, place, all_of_it in zip(side.picked, side.places, everything)
+        ]
 
     def _at_home(self, number: int, name: str, function: Any, *arguments: Any) -> Any:
         """A task beside a side's W; ``None`` where it has none."""

@@ -25,6 +25,7 @@ from everypair.distribute.work import (
     Turned,
     gram_nodes,
     gram_of,
+    joined,
     own_sums,
     total,
     worker_threads,
@@ -165,15 +166,16 @@ def regressed(regression: Regression, parts: Array, free: NDArray[np.bool_]) -> 
 
 def open_side(shard: Shard, this: Rows, weights: Array, others: list[Turned], blocks: int) -> Open:
     """The side's problem at a shard's factors; ``others`` are what was gathered from the other side."""
-    threads, gram, axes = worker_threads(), others[0].gram, others[0].axes
-    rotated = np.concatenate([other.factors for other in others])
-    sizes = total([other.sizes for other in others], blocks)
+    gram, axes = others[0].gram, others[0].axes
+    rotated, sizes = joined(others), total([other.sizes for other in others], blocks)
     embedding = Embedding(
         shard.problem.n_rows, np.zeros(len(weights), weights.dtype), shard.features, False,
         constant=shard.problem.constant,
     )  # fmt: skip
     with single_threaded_blas():
-        problem = SideProblem(shard.problem, embedding, OUTSIDE["squared"], rotated, sizes, gram, axes, threads)
+        problem = SideProblem(
+            shard.problem, embedding, OUTSIDE["squared"], rotated, sizes, gram, axes, worker_threads()
+        )
         theta = problem.enter(weights)
         if not shard.own:
             return Open(problem.at(theta))

@@ -89,6 +89,7 @@ class SideTerms(Sized):
     dtype: Any
     other_borders: list[Chunk]
     own: bool = True
+    least_saved: float = 0.0  # rows that must be left behind in a shard of the other side, or it travels whole
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def make_shard(piece: Piece, terms: SideTerms, features: Any = None) -> Shard:
         (value[0][rows], value[1]) if isinstance(value, tuple) else value,
         dtype=terms.dtype, constant=terms.constant,
     )  # fmt: skip
-    sources, gathered = _sources(problem.indices, len(terms.other_weights), terms.other_borders)
+    sources, gathered = _sources(problem.indices, len(terms.other_weights), terms)
     position = np.zeros(len(terms.other_weights), np.int32)
     position[gathered] = np.arange(len(gathered), dtype=np.int32)
     local = replace(
@@ -179,15 +180,15 @@ def make_shard(piece: Piece, terms: SideTerms, features: Any = None) -> Shard:
     return Shard(terms.side, start, local, sources, told, terms.own)
 
 
-def _sources(indices: Array, size: int, borders: list[Chunk]) -> tuple[list[NDArray[np.int32] | None], Array]:
+def _sources(indices: Array, size: int, terms: SideTerms) -> tuple[list[NDArray[np.int32] | None], Array]:
     """Which rows of every shard of the other side are needed, and all of these rows one after the other."""
     named = np.zeros(size, bool)
     named[indices] = True
     sources: list[NDArray[np.int32] | None] = []
     gathered = []
-    for start, stop in borders:
+    for start, stop in terms.other_borders:
         rows = np.flatnonzero(named[start:stop]).astype(np.int32)
-        whole = len(rows) > MOST_PICKED * (stop - start)
+        whole = len(rows) > MOST_PICKED * (stop - start) or stop - start - len(rows) < terms.least_saved
         sources.append(None if whole else rows)
         gathered.append(np.arange(start, stop) if whole else start + rows)
     return sources, np.concatenate(gathered)
@@ -307,6 +308,19 @@ def pick(turned: Turned, rows: NDArray[np.int32]) -> Turned:
     return replace(turned, factors=turned.factors[rows])
 
 
+def join(others: list[Turned]) -> Turned:
+    """What was gathered from every shard of the other side, put together for several shards of a worker."""
+    sizes: Nodes = {}
+    for other in others:
+        sizes |= other.sizes
+    return replace(others[0], factors=joined(others), sizes=sizes)
+
+
+def joined(others: list[Turned]) -> Array:
+    """All rows that were gathered, one shard after the other."""
+    return others[0].factors if len(others) == 1 else np.concatenate([other.factors for other in others])
+
+
 def improve(
     shard: Shard,
     this: Rows,
@@ -321,8 +335,7 @@ def improve(
     With the ``weights`` of its features rows are drawn to XW, and their sums are left to the step of these weights.
     """
     threads, gram, axes = worker_threads(), others[0].gram, others[0].axes
-    rotated = np.concatenate([other.factors for other in others])
-    sizes = total([other.sizes for other in others], blocks)
+    rotated, sizes = joined(others), total([other.sizes for other in others], blocks)
     problem = shard.problem
     if weights is not None:
         assert shard.features is not None
