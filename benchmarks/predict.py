@@ -1,7 +1,7 @@
 """A time model of a sweep on a cluster, fitted on runs here, and what it says of clusters that were not run.
 
     seconds = (a N + b (m + n)) / (workers · threads) + bytes that a worker receives / bandwidth
-              + 13 hops between workers + 2 round trips to the client + tasks · scheduler's seconds a task
+              + 8 hops between workers + a round trip to the client + tasks · scheduler's seconds a task
 
     python benchmarks/predict.py            # measure, fit, predict, write benchmarks/results/predict.json
     python benchmarks/predict.py --report   # write the tables of docs/scaling.md from it
@@ -39,7 +39,7 @@ FITTED = ((69_878, 10_677, 4_500_000), (69_878, 10_677, 1_000_000), (250_000, 40
 CHECKED = ((69_878, 10_677, 4_500_000), (150_000, 20_000, 12_000_000), (40_000, 40_000, 1_500_000))
 ASKED = ((10**7, 10**6, 10**9), (10**9, 10**7, 10**11))
 WORKERS = (10, 100, 1000)
-HOPS, TRIPS = 13, 2  # move, sums, turn, half-step, sums, turn, half-step, sums, judge; balance, sums, ridge, way
+HOPS = 8  # sums, turn, half-step, sums, turn, half-step, sums, judge
 RANK, BYTES = 64, 4
 THREADS, NETWORK = 16, 1.25e9  # of a worker in the prediction; bytes a second
 
@@ -112,12 +112,12 @@ def predicted(
         pick = named <= MOST_PICKED * rows and saved >= PICK_BYTES * workers
         picks += workers**2 if pick else 0
         needed.append(named if pick else rows)
-    tasks = 16 * workers + 3 + picks
+    tasks = 7 * workers + 1 + picks
     received = row * sum(needed) * share
     parts = {
         "compute": (known["pair"] * N + known["row"] * (m + n)) * (rank / RANK) / (workers * threads),
         "network": received / known["bandwidth"],
-        "latency": HOPS * known["hop"] + TRIPS * known["round trip"],
+        "latency": HOPS * known["hop"] + known["round trip"],
         "scheduler": tasks * known["task"],
     }
     memory = 2 * BYTES * N / workers + 6 * row * (m + n) / workers + 2 * row * max(needed) * share

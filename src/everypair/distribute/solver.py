@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,9 +50,11 @@ class ShardedSide:
 
 @dataclass(frozen=True)
 class Begun(Factors):
-    """Where a sweep begins, further along than ``now``: tasks that were not started yet."""
+    """Where a sweep begins, ``beta`` times the way from ``before`` further along than ``now``."""
 
-    now: Factors | None = None
+    now: Factors = field(kw_only=True)
+    before: Factors = field(kw_only=True)
+    beta: float = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -88,18 +91,17 @@ class ShardedAlternating:
 
     def step(self, state: Factors) -> Swept:
         """One sweep over both sides, and balance where it pays."""
-        right_sums = self._sums(RIGHT, state.right)
-        left, left_weights = self._improve(LEFT, state.left, state.left_parameters, state.right, right_sums)
+        left, left_weights = self._improve(LEFT, state, state.right, self._first_sums(state))
         left_sums = self._sums(LEFT, left)
-        right, right_weights = self._improve(RIGHT, state.right, state.right_parameters, left, left_sums)
+        right, right_weights = self._improve(RIGHT, state, left, left_sums)
         both, weights = (left_sums, self._sums(RIGHT, right)), (left_weights, right_weights)
-        verdict = self.tasks.task(
-            "judge", judge, both, self._weight_sums(weights), self._ways(state, left, right), self._blocks, self.square,
-            self._balanced_columns,
+        judged = self.tasks.task(
+            "judge", judge, both, self._weight_sums(weights), self._ways(state, (left, right), featured=True),
+            self._blocks, self.square, self._balanced_columns,
         )  # fmt: skip
-        held, verdict = self._held(left, right, weights, [verdict])
+        held, verdict = self._held(left, right, weights, [judged])
+        self.tasks.notice()  # while the workers work
         told: Verdict = self.tasks.wait(verdict)[0]
-        self.tasks.notice()
         swept = Swept(**held, objective=told.value, rounding=told.rounding, against=told.against)
         return swept if told.balance is None else self._balanced(state, swept, told)
 
@@ -115,13 +117,13 @@ class ShardedAlternating:
             )
         )
         if not any(side.features for side in self.sides):
-            return Begun(left, right, now=now)
+            return Begun(left, right, now=now, before=before, beta=beta)
         parameters = (now.left_parameters, before.left_parameters), (now.right_parameters, before.right_parameters)
         weights = tuple(
             self._at_home(number, "move-weights", work.beyond, *both, beta) for number, both in enumerate(parameters)
         )
         held, _ = self._held(left, right, weights)  # several graphs will read them
-        return Begun(**held, now=now)
+        return Begun(**held, now=now, before=before, beta=beta)
 
     def turned_back(self, now: Factors, begun: Factors, after: Factors) -> bool:
         """Whether a sweep went against the way it began on: it knows."""
@@ -129,15 +131,20 @@ class ShardedAlternating:
         assert isinstance(after, Swept)
         return after.against > 0
 
-    def _ways(self, begun: Factors, *after: list[Any]) -> tuple[list[Any], list[Any]]:
-        """Tasks that compare every shard's rows with where they began, if that was further along."""
+    def _ways(
+        self, begun: Factors, after: tuple[list[Any], list[Any]], featured: bool = False
+    ) -> tuple[list[Any], list[Any]]:
+        """Tasks that compare every shard's rows with where they began, if that was further along.
+
+        ``featured``: of sides with features alone, since the half-step of others has compared them.
+        """
         if not isinstance(begun, Begun):
             return [], []
-        assert begun.now is not None
         left, right = (
             [
                 self.tasks.task(f"turned-back-{name}", work.against, *parts, place=place)
                 for *parts, place in zip(side.shards, getattr(begun.now, name), getattr(begun, name), rows, side.places)
+                if side.features is not None or not featured
             ]
             for name, side, rows in zip(SIDES, self.sides, after)
         )
@@ -161,7 +168,7 @@ class ShardedAlternating:
         both = self._sums(LEFT, left), self._sums(RIGHT, right)
         tasks = [
             self.tasks.task("ridge", ridge_of, both, self._weight_sums(weights), self._blocks),
-            self.tasks.task("turned-back", way_of, self._ways(begun, left, right), self._blocks),
+            self.tasks.task("turned-back", way_of, self._ways(begun, (left, right)), self._blocks),
         ]
         held, tasks = self._held(left, right, weights, tasks)
         new_ridge, against = self.tasks.wait(tasks)
@@ -177,13 +184,34 @@ class ShardedAlternating:
             self.tasks.task(f"sums-{SIDES[number]}", work.sums_of, one, place=place) for one, place in zip(rows, places)
         ]
 
-    def _improve(self, number: int, this: Any, weights: Any, other: Any, sums: list[Any]) -> tuple[list[Any], Any]:
+    def _first_sums(self, state: Factors) -> list[Any]:
+        """What all machines have to know of the right side where a sweep begins."""
+        if not self._moves(state, RIGHT):
+            return self._sums(RIGHT, state.right)
+        return [
+            self.tasks.task("moved-sums", work.moved_sums, *parts, state.beta, place=place)
+            for *parts, place in zip(
+                self.sides[RIGHT].shards, state.now.right, state.before.right, self.sides[RIGHT].places
+            )
+        ]
+
+    def _moves(self, state: Factors, number: int) -> TypeGuard[Begun]:
+        """Whether tasks that read a side's rows move them on themselves."""
+        return isinstance(state, Begun) and self.sides[number].features is None
+
+    def _improve(self, number: int, state: Factors, other: Any, sums: list[Any]) -> tuple[list[Any], Any]:
         """The half-step of all shards of a side, and of its W; ``sums`` are those of the other side."""
+        this, weights = (state.left, state.left_parameters) if number == LEFT else (state.right, state.right_parameters)
         side, opposite = self.sides[number], self.sides[1 - number]
         name, task, free = SIDES[number], self.tasks.task, self._free[number]
+        if number == LEFT and self._moves(state, RIGHT):
+            rows: Any = zip(state.now.right, state.before.right, repeat(state.beta))
+            turn: Any = work.turn_beyond
+        else:
+            rows, turn = ((one,) for one in other), work.turn
         turned = [
-            task(f"turn-{SIDES[1 - number]}", work.turn, rows, shard, sums, opposite.blocks, free, place=place)
-            for rows, shard, place in zip(other, opposite.shards, opposite.places)
+            task(f"turn-{SIDES[1 - number]}", turn, *one, shard, sums, opposite.blocks, free, place=place)
+            for one, shard, place in zip(rows, opposite.shards, opposite.places)
         ]
         gathered = self._gathered(number, turned)
 
@@ -193,6 +221,8 @@ class ShardedAlternating:
                 for *mine, place in zip(side.shards, this, gathered, side.places)
             ]
 
+        if self._moves(state, number):
+            return self._improve_beyond(number, state, gathered), None
         if side.features is None:
             return half_steps(self.balance), None
         if side.features.own:
@@ -221,6 +251,19 @@ class ShardedAlternating:
             for shard, one, place in zip(side.shards, opened, side.places)
         ]
         return closed, weights
+
+    def _improve_beyond(self, number: int, begun: Begun, gathered: list[list[Any]]) -> list[Any]:
+        """The half-step of shards that begin further along: they move there in the same task."""
+        side, name = self.sides[number], SIDES[number]
+        last = (self.sides[1 - number].blocks, self.steps, self.balance)
+        return [
+            self.tasks.task(
+                f"half-step-{name}", work.improve_beyond, shard, now, before, begun.beta, near, *last, place=place
+            )
+            for shard, now, before, near, place in zip(
+                side.shards, getattr(begun.now, name), getattr(begun.before, name), gathered, side.places
+            )
+        ]
 
     def _gathered(self, number: int, turned: list[Any]) -> list[list[Any]]:
         """What every shard of a side needs of the other one; several on a worker that need all of it share that."""

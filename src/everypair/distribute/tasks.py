@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +17,28 @@ log = logging.getLogger("everypair.distribute")
 
 class LostWorker(RuntimeError):
     """A task was lost with its worker again and again."""
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A task that is not started yet: a function and its arguments, and the worker that it prefers."""
+
+    key: str
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    place: str | None
+
+
+def _named(argument: Any, needed: list[Planned]) -> Any:
+    """An argument with keys in the place of tasks, which are added to those that are needed."""
+    if isinstance(argument, Planned):
+        needed.append(argument)
+        return argument.key
+    if isinstance(argument, list):
+        return [_named(part, needed) for part in argument]
+    if type(argument) is tuple:
+        return tuple(_named(part, needed) for part in argument)
+    return argument
 
 
 class Tasks:
@@ -37,21 +60,38 @@ class Tasks:
             self._load[place] += int(work[number])
         return places
 
-    def task(self, name: str, function: Callable[..., Any], *arguments: Any, place: str | None = None) -> Any:
+    def task(self, name: str, function: Callable[..., Any], *arguments: Any, place: str | None = None) -> Planned:
         """A task that is not started yet; tasks and futures among its arguments are replaced by what they give."""
-        import dask
-
-        where = {} if place is None else {"workers": [place], "allow_other_workers": True}
-        with dask.annotate(**where):
-            make = dask.delayed(function, pure=False, traverse=False)
-            return make(*arguments, dask_key_name=f"{name}-{uuid4().hex}")
+        return Planned(f"{name}-{uuid4().hex}", function, arguments, place)
 
     def start(self, tasks: Sequence[Any]) -> list[Any]:
         """Start tasks, all that they need in one graph, and return futures of their results, which stay there."""
-        return list(self.client.compute(list(tasks), optimize_graph=False))
+        from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+
+        if not tasks:
+            return []
+        layers: dict[str | None, dict[str, Any]] = {}
+        seen, waiting = set(), list(tasks)
+        while waiting:
+            task = waiting.pop()
+            if task.key not in seen:
+                seen.add(task.key)
+                arguments = [_named(argument, waiting) for argument in task.arguments]
+                layers.setdefault(task.place, {})[task.key] = (task.function, *arguments)
+        graph = HighLevelGraph(
+            {
+                f"{place}-{tasks[0].key}": MaterializedLayer(
+                    layer, {} if place is None else {"workers": [place], "allow_other_workers": True}
+                )
+                for place, layer in layers.items()
+            },
+            {f"{place}-{tasks[0].key}": set() for place in layers},
+        )
+        futures: list[Any] = self.client.get(graph, [task.key for task in tasks], sync=False)
+        return futures
 
     def get(self, tasks: Sequence[Any]) -> list[Any]:
-        """Run tasks, or wait for futures, and return their results, which are small."""
+        """Run tasks and return their results, which are small."""
         return self.wait(self.start(tasks))
 
     def wait(self, futures: Sequence[Any]) -> list[Any]:

@@ -71,7 +71,8 @@ def judge(
             found = balancing(left, right, LEAST * abs(value))
         if found is not None:
             found = on_columns(found[LEFT], columns), on_columns(found[RIGHT], columns)
-    return Verdict(value, square.rounding(*grams), ridge, found, way_of(ways, blocks))
+    known = tuple([one.way for one in side if one.way is not None] for side in sums)
+    return Verdict(value, square.rounding(*grams), ridge, found, way_of(known, blocks) + way_of(ways, blocks))
 
 
 def ridge_of(sums: Both, weights: OfWeights, blocks: tuple[int, int]) -> float:
@@ -80,7 +81,7 @@ def ridge_of(sums: Both, weights: OfWeights, blocks: tuple[int, int]) -> float:
     return left + right
 
 
-def way_of(ways: tuple[list[Nodes], list[Nodes]], blocks: tuple[int, int]) -> float:
+def way_of(ways: tuple[list[Nodes], ...], blocks: tuple[int, int]) -> float:
     """⟨begun − after, after − now⟩ of both sides; 0 where nothing was begun."""
     return sum(float(total(side, count)) for side, count in zip(ways, blocks) if side)
 

@@ -121,6 +121,7 @@ class Sums(Sized):
     gram: Nodes | None = None
     pairs: Nodes | None = None
     ridge_gram: Nodes | None = None
+    way: Nodes | None = None  # ⟨begun − after, after − now⟩ of a sweep that began further along
 
 
 @dataclass(frozen=True)
@@ -245,7 +246,13 @@ def as_they_are(shard: Shard, factors: Array) -> Rows:
 def move(shard: Shard, now: Rows, before: Rows, beta: float) -> Rows:
     """Where a sweep begins that goes on along the way of the last one: x + β(x − x_before)."""
     out = beyond(now.factors, before.factors, beta)
-    return Rows(out, Sums(gram=gram_nodes(shard, out) if shard.side == RIGHT else None))  # which a sweep reads first
+    gram = gram_nodes(shard, out) if shard.side == RIGHT and shard.features is not None else None
+    return Rows(out, Sums(gram=gram))  # others have it from moved_sums
+
+
+def moved_sums(shard: Shard, now: Rows, before: Rows, beta: float) -> Sums:
+    """What all machines have to know of rows that move on along their last way."""
+    return Sums(gram=gram_nodes(shard, beyond(now.factors, before.factors, beta)))
 
 
 def beyond(now: Array, before: Array, beta: float) -> Array:
@@ -303,6 +310,11 @@ def turn(rows: Rows, shard: Shard, sums: Sequence[Sums], blocks: int, free: NDAr
         return Turned(rotated, tree_nodes(column_sizes(rotated), shard.first_block), gram, axes)
 
 
+def turn_beyond(now: Rows, before: Rows, beta: float, *others: Any) -> Turned:
+    """The same of rows that move on along their last way first."""
+    return turn(Rows(beyond(now.factors, before.factors, beta), Sums()), *others)
+
+
 def pick(turned: Turned, rows: NDArray[np.int32]) -> Turned:
     """Some rows only."""
     return replace(turned, factors=turned.factors[rows])
@@ -321,6 +333,21 @@ def joined(others: list[Turned]) -> Array:
     return others[0].factors if len(others) == 1 else np.concatenate([other.factors for other in others])
 
 
+def improve_beyond(
+    shard: Shard,
+    now: Rows,
+    before: Rows,
+    beta: float,
+    others: list[Turned],
+    blocks: int,
+    steps: RowSteps,
+    balance: bool,
+) -> Rows:
+    """The half-step of rows that move on along their last way first."""
+    begun = Rows(beyond(now.factors, before.factors, beta), Sums())
+    return improve(shard, begun, others, blocks, steps, balance, now=now)
+
+
 def improve(
     shard: Shard,
     this: Rows,
@@ -329,10 +356,12 @@ def improve(
     steps: RowSteps,
     ridge_gram: bool,
     weights: Array | None = None,
+    now: Rows | None = None,
 ) -> Rows:
     """The half-step of a shard's rows; ``others`` are what was gathered from every shard of the other side.
 
     With the ``weights`` of its features rows are drawn to XW, and their sums are left to the step of these weights.
+    ``now`` is where rows were that begin further along.
     """
     threads, gram, axes = worker_threads(), others[0].gram, others[0].axes
     rotated, sizes = joined(others), total([other.sizes for other in others], blocks)
@@ -349,4 +378,5 @@ def improve(
             return Rows(new, Sums())
         penalty, ridge = own_sums(shard, new, None, ridge_gram)
         pairs = tree_nodes(block_parts(values), shard.first_block)
-        return Rows(new, Sums(penalty, gram_nodes(shard, new), pairs, ridge))
+        way = None if now is None else against(shard, now, this, Rows(new, Sums()))
+        return Rows(new, Sums(penalty, gram_nodes(shard, new), pairs, ridge, way))
