@@ -21,7 +21,7 @@ WITHOUT_OWN = {"own_vectors": False}
 CASES = {
     "XW on both sides": (X, Z, WITHOUT_OWN),
     "table on the left, T + XW on the right": (None, Z, {}),
-    "T + XW on both sides, biases": (X, Z, {"biases": True}),
+    "T + XW on both sides, biases": (X, Z, {"biases": True, "loss": "squared"}),
     "XW, squared, no negatives": (X, Z, {**WITHOUT_OWN, "loss": "squared", "negative_weight": 0.0}),
     "T + XW, squared": (X, Z, {"loss": "squared"}),
 }
