@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair import MultiLabelMF
+from everypair.data import MultiLabelData, write_multilabel
 from everypair.distribute import Cluster
 
 random = np.random.default_rng(0)
@@ -52,6 +53,46 @@ def test_weights_validation_and_the_same_bits(clients):
     assert np.array_equal(one.feature_weights_, other.feature_weights_)
     assert np.array_equal(one.label_factors_, other.label_factors_)
     assert one.history_[-1]["precision@1"] == other.history_[-1]["precision@1"] > 0.5
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for number, (start, stop) in enumerate(((0, 700), (700, 701), (701, 2000), (2000, ROWS))):
+        write_multilabel(tmp_path / f"part-{number}.txt", MultiLabelData(X[start:stop], Y[start:stop]))
+    return tmp_path
+
+
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, LABELS)])
+def test_rows_in_files_are_those_of_a_matrix(weights, folder, clients):
+    cluster = Cluster(clients(2), shards=(2, 1))
+    read = model(label_weight=weights, dtype="float32", max_iter=3).fit(folder, client=cluster)
+    given = model(label_weight=weights, dtype="float32", max_iter=3).fit(X.astype(np.float32), Y, client=cluster)
+    assert read.reg_ == given.reg_
+    assert read.negative_weight_ == pytest.approx(given.negative_weight_)
+    assert read.objective_ == pytest.approx(given.objective_, rel=1e-4)
+    assert read.predict_scores(X[:50]) == pytest.approx(given.predict_scores(X[:50]), abs=0.02)
+
+
+def test_defaults_on_files(folder, clients):
+    read = MultiLabelMF(random_state=0).fit(folder, client=clients(2))
+    given = MultiLabelMF(random_state=0).fit(X, Y)
+    assert read.reg_ == pytest.approx(given.reg_)
+    assert (read.predict(X).toarray() != given.predict(X).toarray()).mean() < 0.01
+
+
+def test_files_that_cannot_be_used(folder, clients):
+    with pytest.raises(ValueError, match="read on a cluster: give client="):
+        model().fit(folder)
+    with pytest.raises(ValueError, match="sample_weight belongs to a matrix X"):
+        model().fit(folder, sample_weight=np.ones(ROWS), client=clients(2))
+    with pytest.raises(ValueError, match="kernel=None"):
+        model(kernel="rbf").fit(folder, client=clients(2))
+    write_multilabel(folder / "part-9.txt", MultiLabelData(X[:3, :-1], Y[:3]))
+    with pytest.raises(ValueError, match=r"part-9\.txt has other features than .*part-0\.txt \(39 and 40\)"):
+        model().fit(folder, client=clients(2))
+    (folder / "part-9.txt").write_text("2 3\nnonsense here\n")
+    with pytest.raises(ValueError, match=r"part-9\.txt"):
+        model().fit(folder, client=clients(2))
 
 
 def test_what_is_not_done_there(clients):

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.distribute import through_features, work
+from everypair.distribute.feature_rows import BothRows, FeatureRows
 from everypair.distribute.feature_step import SideFeatures, added
-from everypair.distribute.sharded_pairs import MOST_IN_TASKS, PairsOfSide, ShardedPairs, large_tasks
+from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, large_tasks
 from everypair.distribute.solver import SIDES, ShardedAlternating, ShardedSide
 from everypair.distribute.tasks import Tasks
-from everypair.problem.embedding import SideInformation, auto_feature_reg
+from everypair.problem.embedding import auto_feature_reg
 from everypair.problem.gram_square import GramSquare
 from everypair.problem.layout import LEFT, RIGHT, Layout
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
-from everypair.problem.objective import Informed
 from everypair.problem.ridge import Ridge
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.preconditioner import EXACT_FEATURES
@@ -39,7 +39,7 @@ class Terms:
     ridge: Ridge
     layout: Layout
     dtype: Any
-    informed: Informed = (None, None)
+    informed: BothRows = (None, None)
 
 
 def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[ShardedSide, ShardedSide]:
@@ -52,12 +52,13 @@ def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[Sharded
         shared = work.SideTerms(
             side, terms.loss, terms.ridge, both[side], both[1 - side],
             (value[side], value[1 - side]) if isinstance(value, tuple) else value,
-            terms.layout.constant(side), terms.dtype, opposite.borders, not _without_own(terms.informed[side]),
+            terms.layout.constant(side), terms.dtype, opposite.borders, _own(terms.informed[side]),
             PICK_BYTES * len(mine.borders) / (terms.layout.columns * np.dtype(terms.dtype).itemsize),
         )  # fmt: skip
         told = tasks.task(f"terms-{SIDES[side]}", _same, shared)
         with large_tasks():
-            features = rows_of_features(tasks, terms.informed[side], mine)
+            known = terms.informed[side]
+            features = [None] * len(mine.borders) if known is None else known.rows(tasks, mine)
             shards = tasks.start(
                 [
                     tasks.task(f"shard-{SIDES[side]}", work.make_shard, piece, told, rows, place=place)
@@ -72,34 +73,17 @@ def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[Sharded
     return left, right
 
 
-def rows_of_features(tasks: Tasks, informed: SideInformation | None, mine: PairsOfSide) -> list[Any]:
-    """The rows of features that belong to every shard, inside tasks as the pairs of a matrix are."""
-    if informed is None or informed.features is None:
-        return [None] * len(mine.borders)
-    matrix = informed.features.matrix
-    size = matrix.nbytes if isinstance(matrix, np.ndarray) else matrix.data.nbytes + matrix.indices.nbytes
-    if size > MOST_IN_TASKS:
-        raise ValueError(
-            f"the features take {size / 2**20:,.0f} MiB, and at most {MOST_IN_TASKS / 2**20:,.0f} MiB travel through "
-            "the scheduler: keep fewer of them, or fit on one machine."
-        )
-    return [
-        tasks.task("features", _same, matrix[start:stop], place=place)
-        for (start, stop), place in zip(mine.borders, mine.places)
-    ]
-
-
 def side_features(tasks: Tasks, mine: PairsOfSide, shards: list[Any], terms: Terms, side: int) -> SideFeatures | None:
     """Sum up and decompose XᵀPX of a side with features, where W will live."""
     informed = terms.informed[side]
-    if informed is None or informed.features is None:
+    if informed is None:
         return None
     weights = (terms.negatives.left, terms.negatives.right)[side]
     counted = bool(np.any(weights))
-    ridge = informed.feature_reg
+    ridge = informed.reg
     if ridge is None:
         own = sum(tasks.get([tasks.task("ridge", _ridge_sum, shard) for shard in shards])) / mine.borders[-1][1]
-        ridge = auto_feature_reg(informed.features, own)
+        ridge = auto_feature_reg(informed.mean_square, own)
     home = mine.places[0]
     grams = [
         tasks.task("feature-gram", through_features.feature_gram, shard, counted, place=place)
@@ -108,7 +92,7 @@ def side_features(tasks: Tasks, mine: PairsOfSide, shards: list[Any], terms: Ter
     whole = added(tasks, grams, mine.places)
     prepared = tasks.task("prepare", through_features.prepare, whole, ridge, terms.dtype, place=home)
     regression = None
-    if informed.own and informed.features.shape[1] <= EXACT_FEATURES:
+    if informed.own and informed.columns <= EXACT_FEATURES:
         forms = [
             tasks.task("ridge-form", through_features.ridge_form, shard, place=place)
             for shard, place in zip(shards, mine.places)
@@ -117,12 +101,12 @@ def side_features(tasks: Tasks, mine: PairsOfSide, shards: list[Any], terms: Ter
         regression = tasks.start([tasks.task("regression", through_features.factorised, form, ridge, place=home)])[0]
     return SideFeatures(
         home, ridge, float(np.sum(weights)) if counted else float(len(weights)), tasks.start([prepared])[0],
-        informed.own, informed.features.shape[1], np.dtype(terms.dtype), regression,
+        informed.own, informed.columns, np.dtype(terms.dtype), regression,
     )  # fmt: skip
 
 
-def _without_own(informed: SideInformation | None) -> bool:
-    return informed is not None and informed.features is not None and not informed.own
+def _own(informed: FeatureRows | None) -> bool:
+    return informed is None or informed.own
 
 
 def _ridge_sum(shard: work.Shard) -> float:
@@ -162,8 +146,7 @@ def random_start(
             if number == RIGHT and alone:
                 informed = terms.informed[number]
                 assert informed is not None
-                assert informed.features is not None
-                scale = 1 / np.sqrt(informed.features.mean_square_norm() or 1.0)
+                scale = 1 / np.sqrt(informed.mean_square or 1.0)
             weights[number] = tasks.task(
                 "start-weights", _draw_weights, number, side.features.columns, layout, terms.dtype, random.spawn(1)[0],
                 scale, place=side.features.home,

@@ -52,7 +52,7 @@ def train_on_cluster(
     outcome = train(
         Momentum(solver) if accelerate else solver, begin, rules, warm_up=partial(compiled_everywhere, tasks, warm_up),
         validate=None if validator is None else validator(sides),
-        identity=(*identity, pairs.shape, *pairs.stored, pairs.stored_weight, terms.informed), **options,
+        identity=(*identity, pairs.shape, *pairs.stored, pairs.stored_weight), **options,
     )  # fmt: skip
     return outcome, sides
 

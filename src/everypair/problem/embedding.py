@@ -125,9 +125,9 @@ class Embedding:
 def _feature_reg(informed: SideInformation, own_ridge: Array) -> float:
     if informed.feature_reg is not None or informed.features is None:
         return informed.feature_reg or 0.0
-    return auto_feature_reg(informed.features, float(np.mean(own_ridge, dtype=np.float64)))
+    return auto_feature_reg(informed.features.mean_square_norm(), float(np.mean(own_ridge, dtype=np.float64)))
 
 
-def auto_feature_reg(features: Features, own_ridge: float) -> float:
-    """λ_f by the size of the features and the mean ridge of own vectors."""
-    return FEATURE_SHARE * features.mean_square_norm() * own_ridge
+def auto_feature_reg(mean_square: float, own_ridge: float) -> float:
+    """λ_f by the mean ‖x‖² and the mean ridge of own vectors."""
+    return FEATURE_SHARE * mean_square * own_ridge

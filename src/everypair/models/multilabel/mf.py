@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
@@ -21,10 +23,11 @@ from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.checkpoint import Checkpoint
 from everypair.models.multilabel import defaults
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
-from everypair.models.multilabel.clustered import check_there, learn_on_cluster, searched_rows
+from everypair.models.multilabel.closed_form import closed_form
+from everypair.models.multilabel.clustered import RowsThere, check_files, check_there, is_folder
 from everypair.models.multilabel.low_rank import LowRankLabels
 from everypair.models.multilabel.parameters import check_parameters, checked_label_weight
-from everypair.models.multilabel.problem import LabelProblem, Terms
+from everypair.models.multilabel.problem import CountedLabels, LabelProblem, Shares, Terms
 from everypair.models.multilabel.ridge_search import Choice, RidgeSearch
 from everypair.models.multilabel.threshold import best_threshold, held_out_rows
 from everypair.models.stateful import Learnt
@@ -32,7 +35,6 @@ from everypair.problem.layout import LEFT, Layout
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.objective import Objective
 from everypair.solvers.choose import solver_maker
-from everypair.solvers.closed_form import low_rank_regression
 from everypair.solvers.loop import Callback, Solver, Status, StopRules, checked_callbacks, run
 from everypair.solvers.preconditioner import Spectrum
 from everypair.solvers.state import Factors
@@ -174,7 +176,7 @@ class MultiLabelMF(MultiLabelClassifier):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         mask: Any = None,
         *,
@@ -191,20 +193,29 @@ class MultiLabelMF(MultiLabelClassifier):
         learnt and warns; in a search it ends that with the best so far and takes one sweep from there.
 
         ``client``, a ``distributed.Client`` or a :class:`~everypair.distribute.Cluster`, trains on a Dask cluster: rows
-        are cut into shards, W and H come back. ``reg`` and ``threshold`` are found on 20,000 of the rows, here.
+        are cut into shards, W and H come back. ``reg`` and ``threshold`` are found on 20,000 of the rows, here. X may
+        then be a folder of files that :func:`everypair.data.read_multilabel` reads, each with some of the rows and all
+        columns, and y is left out.
         """
         if self.patience is not None and validation is None:
             raise ValueError("patience needs validation data: fit(X, Y, validation=(X_other, Y_other)).")
         callbacks = checked_callbacks(callbacks)
-        y, names, mask = self._named(X, y, mask)
-        rows = self._checked_rows(X, y, sample_weight, mask)
-        watched = None if validation is None else self._checked_validation(*_pair(validation), rows.labels, names)
         for_fit, for_threshold = check.generator(self.random_state).spawn(2)
-        problem, kernel_map = self._problem(rows, for_fit)
-        tried = problem
-        if client is not None:
-            check_there(self, problem, self._terms(problem, get_loss(self.loss)))
-            tried = searched_rows(problem, for_threshold)
+        there, names, kernel_map = None, None, None
+        if is_folder(X):
+            check_files(self, client, y=y, sample_weight=sample_weight, mask=mask)
+            there, y, names = self._rows_in_files(X, client)
+            problem = tried = there.searched(for_threshold)
+        else:
+            y, names, mask = self._named(X, y, mask)
+            problem, kernel_map = self._problem(self._checked_rows(X, y, sample_weight, mask), for_fit)
+            tried = problem
+            if client is not None:
+                there = RowsThere.here(client, problem)
+                tried = there.searched(for_threshold)
+        if there is not None:
+            check_there(self, self._terms(there.labels, get_loss(self.loss)), problem.labels.known)
+        watched = None if validation is None else self._checked_validation(*_pair(validation), problem.labels, names)
         clock = self._clock(tried)
         choice, threshold, cut_short, spectrum = self._searched(tried, clock)
         learnt = None
@@ -215,10 +226,21 @@ class MultiLabelMF(MultiLabelClassifier):
         validate = None if watched is None else self._validator(*watched, kernel_map)
         if learnt is None:
             learnt = self._learn(
-                problem, choice, for_fit, clock.limit(), spectrum, validate, callbacks, cut_short, watched, client
+                problem, choice, for_fit, clock.limit(), spectrum, validate, callbacks, cut_short, watched, there
             )
         self._keep(replace(learnt, kernel_map=kernel_map), y, threshold, names)
         return self
+
+    def _rows_in_files(self, folder: Any, client: Any) -> tuple[RowsThere, Any, Ids | None]:
+        """Rows that workers have read, a matrix without rows in the place of y, and the labels' names."""
+        self._check_common_parameters()
+        weigh = partial(checked_label_weight, self.label_weight)
+        there = RowsThere.in_files(client, folder, weigh, self.normalize, self.fit_intercept)
+        assert there.files is not None
+        told = there.files.told[0]
+        self.n_features_in_ = told.n_features
+        names = None if told.label_names is None else Ids(told.label_names)
+        return there, sp.csr_array((0, len(told.label_counts)), dtype=np.int8), names
 
     def _problem(self, rows: LabelledRows, random: np.random.Generator) -> tuple[LabelProblem, KernelMap | None]:
         """What is learnt from: rows (or their kernel features), labels and weights."""
@@ -299,31 +321,22 @@ class MultiLabelMF(MultiLabelClassifier):
         callbacks: tuple[Callback, ...] = (),
         cut_short: Factors | None = None,
         watched: Any = None,
-        client: Any = None,
+        there: RowsThere | None = None,
     ) -> LowRankLabels:
         """Train with the chosen ridge, or solve the closed form; one sweep from where a search was ``cut_short``."""
         layout = Layout(self._rank(problem.X.shape, problem.labels.shape[1]))
         if self.solver == "svd":
             if any(isinstance(callback, Checkpoint) for callback in callbacks):
                 raise ValueError('solver="svd" has no sweeps to keep: leave the checkpoint out.')
-            return self._closed_form(problem, layout.rank, int(random.integers(2**31)))
+            return closed_form(self, problem, layout.rank, int(random.integers(2**31)))
         rules = StopRules.checked(self.max_iter, self.tol, self.patience if validate else None, time_limit)
-        terms = self._terms(problem, get_loss(self.loss), choice.weight)
+        labels = problem if there is None else there.labels
+        terms, reg = self._terms(labels, get_loss(self.loss), choice.weight), self._ridge(labels, choice)
         options: dict[str, Any] = {"monitor": MONITOR, "callbacks": callbacks, "verbose": self.verbose}
-        if client is not None:
-            rules = replace(rules, max_iter=1) if cut_short is not None else rules
-            outcome = learn_on_cluster(
-                self,
-                problem,
-                terms,
-                self._ridge(problem, choice),
-                layout.rank,
-                client,
-                rules,
-                random,
-                validate,
-                **options,
-            )
+        if there is not None:
+            if cut_short is not None:
+                rules = replace(rules, max_iter=1)
+            outcome = there.learn(self, terms, reg, layout.rank, rules, random, validate, **options)
         else:
             objective = self._objective(problem, terms, choice)
             start = random_start(objective, layout, random)
@@ -341,30 +354,18 @@ class MultiLabelMF(MultiLabelClassifier):
             warn_interrupted("the search of reg ended early and the model is one sweep from the best of it.")
         return LowRankLabels(
             feature_weights=outcome.state.parameters(LEFT), label_factors=outcome.state.right, kernel_map=None,
-            reg=self._ridge(problem, choice), negative_weight=terms.weight, negative_value=terms.value,
+            reg=reg, negative_weight=terms.weight, negative_value=terms.value,
             negative_loss="same" if terms.same or problem.labels.known is not None else "squared",
             history=outcome.history, objective=outcome.state.objective, status=status,
-        )  # fmt: skip
-
-    def _closed_form(self, problem: LabelProblem, rank: int, seed: int) -> LowRankLabels:
-        if problem.labels.known is not None:
-            raise ValueError('solver="svd" needs every label known: use solver="auto" with missing labels.')
-        W, H = low_rank_regression(*problem.weighted(), rank, seed)
-        terms = Terms(get_loss("squared"), False, 1.0, 0.0)
-        value = problem.objective(terms, 0.0, np.float64, self.n_threads).value(W, H)
-        return LowRankLabels(
-            feature_weights=W.astype(self.dtype), label_factors=H.astype(self.dtype), kernel_map=None, reg=0.0,
-            negative_weight=1.0, negative_value=0.0, negative_loss="squared",
-            history=[{"iteration": 1, "objective": value}], objective=value, status=Status.SOLVED,
         )  # fmt: skip
 
     def _rank(self, features: tuple[int, int], n_labels: int) -> int:
         return defaults.auto_rank(features, n_labels) if isinstance(self.rank, str) else int(self.rank)
 
-    def _ridge(self, problem: LabelProblem, choice: Choice) -> float:
+    def _ridge(self, problem: LabelProblem | CountedLabels, choice: Choice) -> float:
         return choice.ridge * problem.reg_unit(get_loss(self.loss)) if isinstance(self.reg, str) else float(self.reg)
 
-    def _terms(self, problem: LabelProblem, loss: Loss, times: float = 1.0) -> Terms:
+    def _terms(self, problem: Shares, loss: Loss, times: float = 1.0) -> Terms:
         return Terms.resolve(
             loss, problem, self.unlabeled == "missing", self.negative_loss, self.negative_weight,
             self.negative_value, times,

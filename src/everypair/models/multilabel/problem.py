@@ -10,7 +10,7 @@ Z = WHᵀ, which at its best split is ½(‖W‖² + ‖H‖²).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.linalg
@@ -33,6 +33,48 @@ Array = NDArray[Any]
 COMPACT_ENTRIES = 2**24
 
 
+class Shares(Protocol):
+    """What rules for negatives have to know of labels, wherever these are."""
+
+    @property
+    def share(self) -> float:
+        """π: the weighted share of positives among known entries."""
+        ...
+
+    @property
+    def curvature(self) -> float:
+        """Mean of π_l(1 − π_l) over positives, π_l the weighted share of rows that have label l."""
+        ...
+
+
+@dataclass(frozen=True)
+class CountedLabels:
+    """Labels of ``n_rows`` rows of weight 1, all known, of which ``counts`` have each label: what follows from that."""
+
+    n_rows: int
+    counts: NDArray[np.int64]
+    label_weights: NDArray[np.float64]
+
+    @property
+    def share(self) -> float:
+        """π."""
+        return float(self.counts @ self.label_weights) / (self.n_rows * float(self.label_weights.sum()))
+
+    @property
+    def curvature(self) -> float:
+        """Mean of π_l(1 − π_l) over positives."""
+        return _curvature(self.counts, float(self.n_rows), self.label_weights)
+
+    def reg_unit(self, loss: Loss) -> float:
+        """The ridge whose multiples ``reg="auto"`` tries."""
+        return defaults.reg_unit(self.share, float(self.n_rows), 1.0, loss)
+
+
+def _curvature(mass: Array, rows: float, label_weights: Array) -> float:
+    shares = mass / rows
+    return float((label_weights * mass) @ (shares * (1 - shares)) / (label_weights @ mass))
+
+
 @dataclass(frozen=True)
 class Terms:
     """What a negative costs, resolved: the loss itself (``same``) or a square, its weight w and its value ỹ."""
@@ -46,7 +88,7 @@ class Terms:
     def resolve(
         cls,
         loss: Loss,
-        problem: LabelProblem,
+        problem: Shares,
         only_known: bool,
         negative_loss: str,
         weight: Any,
@@ -138,8 +180,7 @@ class LabelProblem:
     def curvature(self) -> float:
         """Mean of π_l(1 − π_l) over positives, π_l the weighted share of rows that have label l."""
         mass = self.row_weights @ self.labels.positives.astype(np.float64)
-        shares = mass / self.row_weights.sum()
-        return float((self.label_weights * mass) @ (shares * (1 - shares)) / (self.label_weights @ mass))
+        return _curvature(mass, float(self.row_weights.sum()), self.label_weights)
 
     @property
     def known_share(self) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting
 from everypair.distribute.cluster import GATHERED_BYTES, Cluster
+from everypair.distribute.feature_rows import rows_here
 from everypair.distribute.set_up import Terms
 from everypair.distribute.sharded_model import ShardedModel
 from everypair.distribute.train import train_on_cluster
@@ -72,7 +73,7 @@ def fit_on_cluster(
             "on a cluster features need a matrix of interactions, whose rows they are in the order of: files of events "
             "are numbered there. Leave the features out, or fit on one machine."
         )
-    terms = Terms(loss, negatives, ridge, layout, dtype, informed)
+    terms = Terms(loss, negatives, ridge, layout, dtype, rows_here(informed))
     validator = None
     if validation is not None:
 
@@ -82,7 +83,7 @@ def fit_on_cluster(
         raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
     outcome, sides = train_on_cluster(
         tasks, pairs, terms, RowSteps(cg=model.cg_steps), rules, random, accelerate=model.solver == "auto",
-        validator=validator, identity=(model,), callbacks=callbacks, verbose=model.verbose,
+        validator=validator, identity=(model, informed), callbacks=callbacks, verbose=model.verbose,
     )  # fmt: skip
     fields = {
         "rank": layout.rank, "layout": layout, "history": outcome.history, "objective": outcome.state.objective,

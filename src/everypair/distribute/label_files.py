@@ -1,0 +1,225 @@
+"""Rows with features and labels from files that workers read: XC, libsvm, arff or npz, one after the other by name.
+
+Every file holds some of the rows and all of the columns. The client sees counts and a sample of rows, never the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from everypair.data.files.label_file import read_multilabel
+from everypair.data.labels import Labels
+from everypair.data.pairs import Compressed
+from everypair.distribute.borders import shard_borders
+from everypair.distribute.feature_rows import FeatureRows
+from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, work_of
+from everypair.distribute.tasks import Tasks
+from everypair.distribute.work import Piece, Sized
+from everypair.features.scaling import prepare_features
+from everypair.parallel import Chunk
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Part(Sized):
+    """Rows of prepared features and their positives, both csr."""
+
+    X: Any
+    Y: Any
+
+    def __sizeof__(self) -> int:
+        return int(sum(part.nbytes for one in (self.X, self.Y) for part in (one.data, one.indices, one.indptr)))
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the client knows of a file."""
+
+    n_features: int  # as they are in the file
+    columns: int  # prepared
+    label_names: tuple[str, ...] | None
+    row_counts: NDArray[np.int64]
+    label_counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LabelFiles:
+    """Labelled rows on a cluster: futures of parts, and their counts."""
+
+    tasks: Tasks
+    parts: list[Any]
+    told: list[Described]
+
+    @classmethod
+    def read(cls, tasks: Tasks, paths: list[str], normalize: bool, fit_intercept: bool) -> LabelFiles:
+        """Have workers read and prepare the files; refuse files whose columns are others than the first one's."""
+        places = tasks.place([1] * len(paths))
+        parts = tasks.start(
+            [
+                tasks.task("read-labels", _read, path, normalize, fit_intercept, place=place)
+                for path, place in zip(paths, places)
+            ]
+        )
+        told: list[Described] = tasks.get([tasks.task("describe-labels", _described, part) for part in parts])
+        parts = tasks.start([tasks.task("labelled-rows", _rows, part) for part in parts])
+        first = told[0]
+        for path, one in zip(paths, told):
+            for what, mine, others in (
+                ("features", one.n_features, first.n_features),
+                ("labels", len(one.label_counts), len(first.label_counts)),
+                ("names of labels", one.label_names, first.label_names),
+            ):
+                if mine != others:
+                    raise ValueError(
+                        f"{path} has other {what} than {paths[0]} ({_short(mine)} and {_short(others)}): every file "
+                        "must have the same columns."
+                    )
+        if not sum(int(one.label_counts.sum()) for one in told):
+            raise ValueError("no row of the files has a label: there is nothing to learn.")
+        return cls(tasks, parts, told)
+
+    @property
+    def columns(self) -> int:
+        """Number of prepared features."""
+        return self.told[0].columns
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all files."""
+        return sum(len(one.row_counts) for one in self.told)
+
+    @property
+    def label_counts(self) -> NDArray[np.int64]:
+        """How many rows have each label."""
+        return np.asarray(sum(one.label_counts for one in self.told))
+
+    def sample(self, count: int, random: np.random.Generator) -> tuple[Any, Labels]:
+        """So many rows at random, here, in their order: prepared features and labels."""
+        chosen = np.sort(random.choice(self.n_rows, min(count, self.n_rows), replace=False))
+        taken = []
+        for part, (start, stop) in zip(self.parts, self._spans()):
+            mine = chosen[(chosen >= start) & (chosen < stop)] - start
+            taken.append(self.tasks.task("sample", _take, part, mine))
+        found: list[Part] = self.tasks.get(taken)
+        X, Y = (sp.vstack([getattr(one, name) for one in found], format="csr") for name in ("X", "Y"))
+        return sp.csr_array(X), Labels.from_y(sp.csr_array(Y))
+
+    def sharded(
+        self, shards: tuple[int | None, int | None], label_weights: NDArray[np.float64], reg: float, dtype: Any
+    ) -> tuple[ShardedPairs, FeatureRows]:
+        """Positives cut by rows and by labels, weighted by label, and the features of the rows."""
+        counts = np.concatenate([one.row_counts for one in self.told]), self.label_counts
+        borders = [shard_borders(count, shard) for count, shard in zip(counts, shards)]
+        places = [self.tasks.place([work_of(count, chunk) for chunk in both]) for count, both in zip(counts, borders)]
+        cut = self.tasks.start(
+            [
+                self.tasks.task("cut-rows", _cut, *self._sources(chunk), place=place)
+                for chunk, place in zip(borders[0], places[0])
+            ]
+        )
+        weights = label_weights.astype(dtype)
+        rows = [
+            self.tasks.task("pairs", _by_rows, one, start, weights, place=place)
+            for one, (start, _), place in zip(cut, borders[0], places[0])
+        ]
+        columns = [
+            self.tasks.task(
+                "pairs", _by_labels, [self.tasks.task("labels", _labels, one, chunk) for one in cut], chunk[0],
+                weights[slice(*chunk)], place=place,
+            )
+            for chunk, place in zip(borders[1], places[1])
+        ]  # fmt: skip
+        sides = tuple(
+            PairsOfSide(borders[side], places[side], self.tasks.start(one)) for side, one in enumerate((rows, columns))
+        )
+        pairs = ShardedPairs(
+            (self.n_rows, len(counts[1])), (sides[0], sides[1]), *counts, counts, float(counts[1] @ label_weights)
+        )
+
+        def features(tasks: Tasks, mine: PairsOfSide) -> list[Any]:
+            return [tasks.task("features", _features, one, place=place) for one, place in zip(cut, mine.places)]
+
+        return pairs, FeatureRows(self.columns, reg, False, 1.0, features)
+
+    def _spans(self) -> list[Chunk]:
+        ends = np.cumsum([0, *(len(one.row_counts) for one in self.told)]).tolist()
+        return list(pairwise(ends))
+
+    def _sources(self, chunk: Chunk) -> tuple[list[Any], list[Chunk]]:
+        """The parts that hold rows of a shard, and which of theirs."""
+        parts, slices = [], []
+        for part, (start, stop) in zip(self.parts, self._spans()):
+            first, last = max(chunk[0], start), min(chunk[1], stop)
+            if first < last:
+                parts.append(part)
+                slices.append((first - start, last - start))
+        return parts, slices
+
+
+def _read(path: str, normalize: bool, fit_intercept: bool) -> tuple[Part, Described]:
+    try:
+        data = read_multilabel(path)
+    except ValueError as failure:
+        raise ValueError(f"{path}: {failure}") from failure
+    positives = sp.csr_array(data.Y, dtype=np.float32, copy=True)  # a file may have rows without labels only
+    positives.eliminate_zeros()
+    positives.sort_indices()
+    X = sp.csr_array(prepare_features(data.X, normalize, fit_intercept))
+    counts = np.diff(positives.indptr).astype(np.int64), np.bincount(positives.indices, minlength=positives.shape[1])
+    return Part(X, positives), Described(data.X.shape[1], X.shape[1], data.label_names, *counts)
+
+
+def _described(read: tuple[Part, Described]) -> Described:
+    return read[1]
+
+
+def _rows(read: tuple[Part, Described]) -> Part:
+    return read[0]
+
+
+def _take(part: Part, rows: Array) -> Part:
+    return Part(part.X[rows], part.Y[rows])
+
+
+def _cut(parts: list[Part], slices: list[Chunk]) -> Part:
+    return Part(
+        *(
+            sp.csr_array(sp.vstack([getattr(part, name)[a:b] for part, (a, b) in zip(parts, slices)], format="csr"))
+            for name in ("X", "Y")
+        )
+    )
+
+
+def _features(part: Part) -> Any:
+    return part.X
+
+
+def _labels(part: Part, chunk: Chunk) -> Any:
+    return sp.csr_array(part.Y[:, slice(*chunk)])
+
+
+def _by_rows(part: Part, start: int, weights: Array) -> Piece:
+    return Piece(start, _compressed(part.Y, weights[:1] if (weights == weights[0]).all() else weights[part.Y.indices]))
+
+
+def _by_labels(parts: list[Any], start: int, weights: Array) -> Piece:
+    by_label = sp.csr_array(sp.vstack(parts, format="csr").T)
+    by_label.sort_indices()
+    one = len(weights) > 0 and (weights == weights[0]).all()
+    return Piece(start, _compressed(by_label, weights[:1] if one else np.repeat(weights, np.diff(by_label.indptr))))
+
+
+def _compressed(matrix: Any, weights: Array) -> Compressed:
+    return Compressed(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), weights)
+
+
+def _short(value: Any) -> str:
+    words = str(value)
+    return words if len(words) <= 40 else f"{words[:37]}…"
