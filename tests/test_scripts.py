@@ -30,7 +30,7 @@ RUNS: dict[str, list[list[str]]] = {
     "benchmarks/labels.py": [["missing"], ["wiki"]],
     "benchmarks/large.py": [[]],
     "benchmarks/multilabel.py": [["peers"], ["cg"], ["cost"]],
-    "benchmarks/predict.py": [[], ["--report"]],
+    "benchmarks/predict.py": [[]],
     "benchmarks/reading.py": [[]],
     "benchmarks/roofline.py": [[]],
     "benchmarks/scaling.py": [[]],

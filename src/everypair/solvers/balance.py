@@ -29,13 +29,13 @@ from everypair.solvers.loop import Solver
 from everypair.solvers.state import Factors
 
 Array = NDArray[Any]
-LEAST = 3e-3  # of F: less is not worth the products; 1e-4 saves no sweep and balances twice as often
+LEAST = 1e-4  # of F: less is not worth the products
 FLOOR = 1e-6  # of the mean diagonal: directions that are shorter are left alone
 SPREAD = 1e4  # of A²: more would cost digits of the scores
 
 
 class Balanced:
-    """Wraps a solver of both sides' factors: after its sweep they are balanced, if that lowers F by 3 in 1,000."""
+    """Wraps a solver of both sides' factors: after its sweep they are balanced, if that lowers F by one in 10,000."""
 
     descends = True
     quadratic_only, structured = False, True
