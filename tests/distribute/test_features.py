@@ -41,7 +41,7 @@ def test_the_objective_of_one_machine(name, clients):
     assert all(new <= old * (1 + 1e-9) for old, new in pairwise(values))
     assert there.objective_ < alone.objective_ * 1.005  # it may be lower: both are on their way
     if parameters.get("loss") == "squared":  # where both have arrived
-        assert there.objective_ == pytest.approx(alone.objective_, rel=1e-3)
+        assert there.objective_ == pytest.approx(alone.objective_, rel=2e-3)
     assert there.feature_reg_ == pytest.approx(alone.feature_reg_)
     assert there.own_vectors_ == alone.own_vectors_
 
@@ -107,3 +107,13 @@ def test_what_is_not_done_there(clients):
         model().fit(PAIRS, left_graph=sp.eye_array(USERS), client=clients(2))
     with pytest.raises(ValueError, match="left_features"):
         model().fit(PAIRS, X[:-1], client=clients(2))
+
+
+def test_collinear_features_without_a_ridge(clients):
+    groups = np.eye(3)[np.arange(USERS) % 3]
+    collinear = np.hstack([groups, np.ones((USERS, 1))])
+    parameters = {"feature_reg": 0.0, "dtype": "float32", "max_iter": 6}
+    alone = model(**parameters).fit(PAIRS, collinear)
+    there = model(**parameters).fit(PAIRS, collinear, client=Cluster(clients(2), shards=SHARDS))
+    assert there.objective_ < alone.objective_ * 1.01
+    assert np.abs(there.left_feature_weights_).max() < 100

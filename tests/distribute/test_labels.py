@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from everypair import MultiLabelMF
 from everypair.data import MultiLabelData, write_multilabel
-from everypair.distribute import Cluster
+from everypair.distribute import Cluster, ShardCheckpoint
 
 random = np.random.default_rng(0)
 ROWS, FEATURES, LABELS = 2600, 40, 30
@@ -93,6 +93,25 @@ def test_files_that_cannot_be_used(folder, clients):
     (folder / "part-9.txt").write_text("2 3\nnonsense here\n")
     with pytest.raises(ValueError, match=r"part-9\.txt"):
         model().fit(folder, client=clients(2))
+
+
+def test_files_are_checked_like_a_matrix(folder, clients):
+    with pytest.raises(ValueError, match="rank=99 is larger than the number of features"):
+        model(rank=99).fit(folder, client=clients(2))
+    with pytest.raises(ValueError, match="beyond what float32 holds"):
+        model(dtype="float32", label_weight=np.full(LABELS, 1e-60)).fit(folder, client=clients(2))
+    with pytest.raises(ValueError, match="leave them out with files of labelled rows"):
+        model().fit(folder, client=Cluster(clients(2), read={"threshold": 1}))
+
+
+def test_a_training_goes_on_from_its_checkpoint(clients, tmp_path):
+    cluster, keep = Cluster(clients(2), shards=(2, 1)), ShardCheckpoint(tmp_path / "run", every=2)
+    whole = model(max_iter=4).fit(X, Y, client=cluster)
+    model(max_iter=2).fit(X, Y, client=cluster, callbacks=[keep])
+    again = model(max_iter=4).fit(X, Y, client=cluster, callbacks=[keep])
+    assert np.array_equal(whole.feature_weights_, again.feature_weights_)
+    with pytest.raises(ValueError, match="use Checkpoint here"):
+        model().fit(X, Y, callbacks=[keep])
 
 
 def test_what_is_not_done_there(clients):

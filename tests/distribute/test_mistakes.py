@@ -9,8 +9,9 @@ import pytest
 import scipy.sparse as sp
 from distributed import Client
 
-from everypair import OneClassMF
+from everypair import Checkpoint, OneClassMF
 from everypair.distribute import Cluster, ShardCheckpoint
+from everypair.distribute.event_files import pairs_from_events
 
 GOOD = pd.DataFrame({"user": ["a", "b", "c"], "item": ["x", "y", "x"], "weight": [1.0, 2.0, 1.0]})
 
@@ -117,3 +118,34 @@ def test_a_checkpoint_of_another_version(tmp_path, clients):
 def test_dask_is_imported_for_a_cluster_only():
     code = "import sys, everypair; print('dask' in sys.modules or 'distributed' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_the_wrong_kind_of_checkpoint(clients, tmp_path):
+    with pytest.raises(ValueError, match="kept by a ShardCheckpoint"):
+        OneClassMF(rank=1).fit(np.eye(4), client=clients(2), callbacks=[Checkpoint(tmp_path / "one.ep")])
+    with pytest.raises(ValueError, match="use Checkpoint here"):
+        OneClassMF(rank=1).fit(np.eye(4), callbacks=[ShardCheckpoint(tmp_path / "run")])
+
+
+def test_what_goes_with_a_matrix_alone_is_refused_before_files_are_read(clients):
+    for given, words in (
+        ({"left_features": np.ones((2, 1))}, "features need a matrix"),
+        ({}, "weighting= need a matrix"),
+    ):
+        parameters = {} if given else {"weighting": ("degree", 0.25)}
+        with pytest.raises(ValueError, match=words):
+            OneClassMF(rank=1, **parameters).fit("no/such/folder", client=clients(2), **given)
+    with pytest.raises(ValueError, match="min_user_events is not known file by file"):
+        pairs_from_events(None, [], {"min_user_events": 2, "duplicates": "sum"}, (None, None), np.float32)
+
+
+def test_a_model_that_is_fitted_again_answers_from_the_new_one(clients):
+    first, second = np.ones((5, 4)), np.ones((7, 6))
+    first[0, 0] = second[0, 0] = 0
+    model = OneClassMF(rank=1, random_state=0).fit(first)
+    model.fit(second, client=Cluster(clients(2), gather=False))
+    assert not hasattr(model, "left_factors_")
+    assert model.recommend([6], n=6, exclude_seen=False)[0].shape == (1, 6)
+    model.fit(first)
+    assert not hasattr(model, "sharded_")
+    assert model.left_factors_.shape[0] == 5

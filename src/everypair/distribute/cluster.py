@@ -27,7 +27,7 @@ class Cluster:
     ----------
     client : a ``distributed.Client``.
     shards : number of shards of either side, or a (left, right) pair; by the data where it is ``None``. It changes no
-        bit of the result.
+        bit of the result, but for weights of features.
     read : options of :func:`everypair.data.read_events`, for files and frames of events: columns, threshold, ….
     gather : whether factors and pairs are brought to this process when training ends, so that the model is like any
         other; ``"auto"``: where they take less than 1 GiB.
@@ -108,7 +108,7 @@ class Cluster:
         return futures
 
 
-def files_of(source: Any) -> list[str]:
+def files_of(source: Any, suffixes: tuple[str, ...] = SUFFIXES, kind: str = "Parquet or CSV") -> list[str]:
     """The files of a folder in the order of their names, or the one file; workers must see them under the same path.
 
     >>> files_of("no/such/folder")
@@ -116,13 +116,13 @@ def files_of(source: Any) -> list[str]:
     ...
     FileNotFoundError: no/such/folder does not exist: give a folder of Parquet or CSV files that all workers see.
     """
-    path = Path(source)
+    path = Path(source).absolute()  # workers have folders of their own
     if path.is_dir():
         names = sorted(one.name for one in path.iterdir() if one.is_file() and not one.name.startswith((".", "_")))
-        files = [str(path / name) for name in names if name.endswith(SUFFIXES)]
+        files = [str(path / name) for name in names if name.endswith(suffixes)]
         if not files:
-            raise ValueError(f"{path} has no files that end with {', '.join(SUFFIXES)}.")
+            raise ValueError(f"{path} has no files that end with {', '.join(suffixes)}.")
         return files
     if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist: give a folder of Parquet or CSV files that all workers see.")
+        raise FileNotFoundError(f"{source} does not exist: give a folder of {kind} files that all workers see.")
     return [str(path)]

@@ -51,6 +51,9 @@ def pairs_from_events(
             'on a cluster events of one pair are joined file by file, where the "last" is not known: say '
             'duplicates="sum", "max" or "count" in read=.'
         )
+    for name in ("min_user_events", "min_item_events"):
+        if options.get(name, 1) != 1:
+            raise ValueError(f"on a cluster {name} is not known file by file: leave it out of read=.")
     parts = _read_all(tasks, sources, options)
     n_events = sum(told["pairs"] for told in tasks.get([tasks.task("describe", _describe, part) for part in parts]))
     numbered = [_number(tasks, parts, side) for side in (LEFT, RIGHT)]

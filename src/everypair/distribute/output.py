@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
@@ -10,6 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+
+
+def absolute(folder: Any) -> str:
+    """A local path from the root on, since workers have folders of their own; any other fsspec path as it is.
+
+    >>> absolute("s3://bucket/lists/"), absolute("/shared/lists")
+    ('s3://bucket/lists', '/shared/lists')
+    """
+    path = str(folder).rstrip("/")
+    return path if "://" in path else os.path.abspath(path)
 
 
 def check_folder(folder: Any) -> None:

@@ -1,4 +1,4 @@
-"""A training on a cluster: shards made of pairs, sweeps by the one loop, factors that stay where they are."""
+"""Shards made of pairs and features, where training starts on them, and the solver of both sides."""
 
 from __future__ import annotations
 

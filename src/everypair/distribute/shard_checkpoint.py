@@ -17,7 +17,7 @@ import numpy as np
 
 from everypair.check import integer
 from everypair.distribute import work
-from everypair.distribute.output import write_atomically
+from everypair.distribute.output import absolute, write_atomically
 from everypair.distribute.solver import SIDES, ShardedAlternating
 from everypair.solvers.loop import Standing, StopRules, Sweep
 from everypair.solvers.momentum import Moving
@@ -33,15 +33,16 @@ PARAMETERS = tuple(f"{side}_parameters" for side in SIDES)
 class ShardCheckpoint:
     """Keep a training on a cluster in a folder after every so many sweeps; give it among the callbacks of ``fit``.
 
-    Where the folder holds a checkpoint, ``fit`` goes on from it; a checkpoint of other data or parameters is refused.
+    Where the folder holds a checkpoint, ``fit`` goes on from it; a checkpoint of other data or parameters is refused
+    (files of events or labels are told apart by their counts alone).
     ``random_state`` must be a number.
 
-    >>> ShardCheckpoint("checkpoints/run-7", every=2)
-    ShardCheckpoint('checkpoints/run-7', every=2)
+    >>> ShardCheckpoint("/shared/run-7", every=2)
+    ShardCheckpoint('/shared/run-7', every=2)
     """
 
     def __init__(self, folder: Any, every: int = 5) -> None:
-        self.folder = str(folder).rstrip("/")
+        self.folder = absolute(folder)
         self.every = integer("every", every)
 
     def __repr__(self) -> str:
@@ -120,7 +121,7 @@ class _Folder:
     def write(self, state: Factors, name: str) -> dict[str, Any]:
         """Start writing a state; return what is said of it in the manifest."""
         said: dict[str, Any] = {"moving": isinstance(state, Moving)}
-        for one in fields(state):
+        for one in fields(Moving if said["moving"] else Factors):
             value = getattr(state, one.name)
             if one.name in SIDES:
                 said[one.name] = [f"{name}-{one.name}-{number:05d}.npy" for number in range(len(value))]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from everypair.check import integer
 from everypair.data.ids import Ids, named_filter
-from everypair.distribute.output import check_folder, write_lists
+from everypair.distribute.output import absolute, check_folder, write_lists
 from everypair.distribute.sharded_pairs import ShardedPairs
 from everypair.distribute.solver import ShardedSide
 from everypair.distribute.tasks import Tasks
@@ -98,12 +98,13 @@ class ShardedModel:
         written under another name and renamed when they are whole.
         """
         n = integer("n", n)
+        folder = absolute(folder)
         check_folder(folder)
         allow, block = self._filters(allow, block)
         names = [None, None] if self.pairs.ids is None else [self._all_ids(LEFT), self._all_ids(RIGHT)]
         futures = [
             self.tasks.task(
-                "recommend-all", _write_top, f"{str(folder).rstrip('/')}/part-{number:05d}.parquet", chunk, *names,
+                "recommend-all", _write_top, f"{folder}/part-{number:05d}.parquet", chunk, *names,
                 rows, piece, self.items, self.pairs.shape[1], n, exclude_seen, allow, block, place=place,
             )
             for number, (chunk, rows, piece, place) in enumerate(self._left_shards())

@@ -2,8 +2,9 @@
 
 A sweep is one graph of tasks: the right side's Gram matrix is summed up and decomposed, its rows are rotated where they
 live, the rows that the left shards need travel to them, these improve; then the same the other way round. Only a
-verdict comes back to the client. Bytes that travel in a sweep: (rows of the other side that the shards of a worker need
-and that live elsewhere) × rank × 4, both ways, and a few k × k matrices per shard.
+verdict comes back to the client. A side with features takes several graphs. Bytes that travel in a sweep: (rows of the
+other side that the shards of a worker need and that live elsewhere) × rank × bytes of a number, both ways, and some
+k × k matrices of every shard to every worker.
 """
 
 from __future__ import annotations
@@ -235,7 +236,13 @@ class ShardedAlternating:
             ]
             whole = added(self.tasks, parts, side.places)
             weights = self._at_home(
-                number, "regress", through_features.regressed, side.features.regression, whole, free
+                number,
+                "regress",
+                through_features.regressed,
+                side.features.regression,
+                whole,
+                free,
+                side.features.dtype,
             )
             weights = self.tasks.start([weights])[0]
         opened = [

@@ -39,10 +39,12 @@ from everypair.problem.stored import StoredPairs
 from everypair.solvers.conjugate import ConjugateGradient
 from everypair.solvers.preconditioner import (
     EXACT_FEATURES,
+    LEADING,
     Spectrum,
     by_diagonal,
     by_spectrum,
     column_form,
+    feature_ridge,
     in_effective_basis,
 )
 
@@ -77,6 +79,10 @@ class Prepared(Sized):
     """What is decomposed once: XᵀPX of all rows as a preconditioner, σ ↦ (R ↦ P⁻¹R)."""
 
     solver: Callable[[Array], Solve]
+    columns: int = 0
+
+    def __sizeof__(self) -> int:
+        return 16 * self.columns * min(self.columns, LEADING)
 
 
 @dataclass(frozen=True)
@@ -131,10 +137,10 @@ def feature_gram(shard: Shard, counted: bool) -> Array:
 def prepare(gram: Array, ridge: float, dtype: Any) -> Prepared:
     """Decompose the sum of all shards' XᵀPX."""
     if gram.ndim == 1:
-        return Prepared(by_diagonal(ridge, gram, np.dtype(dtype)))
+        return Prepared(by_diagonal(ridge, gram, np.dtype(dtype)), 1)
     with single_threaded_blas():
         spectrum = Spectrum.of_gram(gram, dtype)
-        return Prepared(by_spectrum(spectrum, ridge, np.diag(gram), np.dtype(dtype)))
+        return Prepared(by_spectrum(spectrum, ridge, np.diag(gram), np.dtype(dtype)), len(gram))
 
 
 def ridge_form(shard: Shard) -> Array:
@@ -147,21 +153,21 @@ def ridge_form(shard: Shard) -> Array:
 def factorised(form: Array, ridge: float) -> Regression:
     """XᵀΛX + λ_f I of all rows, ready to be solved with."""
     with single_threaded_blas():
-        lowest = max(ridge, float(np.finfo(np.float64).eps) * float(np.trace(form)), 1e-30)
+        lowest = feature_ridge(ridge, np.diag(form))
         return Regression(scipy.linalg.cho_factor(form + lowest * np.eye(len(form)))[0])
 
 
 def explained(shard: Shard, this: Rows) -> Array:
-    """A shard's part of XᵀΛU."""
+    """A shard's part of XᵀΛU, in float64: collinear features divide its rounding by next to nothing."""
     assert shard.features is not None
-    return shard.features.adjoint(shard.problem.ridge[:, None] * this.factors, worker_threads())
+    return shard.features.adjoint(shard.problem.ridge[:, None] * this.factors.astype(np.float64), worker_threads())
 
 
-def regressed(regression: Regression, parts: Array, free: NDArray[np.bool_]) -> Array:
+def regressed(regression: Regression, parts: Array, free: NDArray[np.bool_], dtype: Any) -> Array:
     """The W that costs least while all factors stay: (XᵀΛX + λ_f I)⁻¹ XᵀΛU."""
     with single_threaded_blas():
-        weights = scipy.linalg.cho_solve((regression.factor, False), parts.astype(np.float64))
-    return np.where(free, weights, 0).astype(parts.dtype)
+        weights = scipy.linalg.cho_solve((regression.factor, False), parts)
+    return np.where(free, weights, 0).astype(dtype)
 
 
 def open_side(shard: Shard, this: Rows, weights: Array, others: list[Turned], blocks: int) -> Open:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from everypair.data.pairs import Pairs
+from everypair.distribute import work
 from everypair.distribute.set_up import Terms, compiled_everywhere, make_sides, random_start, sharded_solver
+from everypair.distribute.shard_checkpoint import ShardCheckpoint
 from everypair.distribute.sharded_pairs import ShardedPairs
 from everypair.distribute.solver import ShardedSide
 from everypair.distribute.tasks import Tasks
+from everypair.problem.layout import RIGHT
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
@@ -22,7 +26,7 @@ from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Outcome, StopRules
 from everypair.solvers.momentum import Momentum
 from everypair.solvers.state import Factors
-from everypair.training.train import train
+from everypair.training.train import Keeper, train
 from everypair.training.warm_up import sweep_on_two_pairs
 
 Sides = tuple[ShardedSide, ShardedSide]
@@ -37,16 +41,25 @@ def train_on_cluster(
     random: np.random.Generator,
     *,
     accelerate: bool,
+    right: Any = None,
     validator: Callable[[Sides], Callable[[Factors], dict[str, float]]] | None,
     identity: tuple[Any, ...],
     **options: Any,
 ) -> tuple[Outcome[Factors], Sides]:
     """Return where training ended, its factors futures, and the sides; ``options`` are those of ``train``.
 
-    ``accelerate``: balance and momentum. ``validator`` makes the function that measures a state.
+    ``accelerate``: balance and momentum. ``right`` are right factors to begin with. ``validator`` makes the function
+    that measures a state.
     """
     sides = make_sides(tasks, pairs, terms)
     begin = random_start(tasks, sides, terms, random)
+    if right is not None:
+        side = sides[RIGHT]
+        given = [
+            tasks.task("begin-right", work.begin, shard, right[slice(*chunk)], place=place)
+            for shard, chunk, place in zip(side.shards, side.borders, side.places)
+        ]
+        begin = replace(begin, right=tasks.start(given))
     solver: Any = sharded_solver(tasks, pairs, sides, terms, steps, balance=accelerate)
     warm_up = partial(_warm_up, terms.loss, steps, terms.layout.columns, terms.dtype)
     outcome = train(
@@ -62,3 +75,12 @@ def _warm_up(loss: Loss, steps: RowSteps, columns: int, dtype: Any) -> None:
     pairs = Pairs.from_matrix(np.eye(2), dtype=dtype)
     tiny = Objective(pairs, loss, Negatives.from_scheme(pairs, 1.0), Ridge.checked(1.0, 0.0), dtype=dtype)
     sweep_on_two_pairs(lambda objective: Alternating(objective, steps), tiny, columns)()
+
+
+def check_keeper(callbacks: tuple[Any, ...], client: Any) -> None:
+    """Refuse a checkpoint of one machine on a cluster, and the other way round, before any work."""
+    for callback in callbacks:
+        if isinstance(callback, ShardCheckpoint) and client is None:
+            raise ValueError("a ShardCheckpoint belongs to a training on a cluster: use Checkpoint here.")
+        if isinstance(callback, Keeper) and not isinstance(callback, ShardCheckpoint) and client is not None:
+            raise ValueError("on a cluster a training is kept by a ShardCheckpoint: from everypair.distribute.")

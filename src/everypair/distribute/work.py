@@ -52,6 +52,8 @@ def size_of(value: Any) -> int:
         return int(value.nbytes)
     if isinstance(value, dict):
         return sum(map(size_of, value.values()))
+    if isinstance(value, Features):
+        return 2 * value.nnz * (value.dtype.itemsize + 4) if value.dense is None else int(value.dense.nbytes)
     if isinstance(value, list | tuple):
         return sum(map(size_of, value))
     return size_of(vars(value)) if is_dataclass(value) else 0

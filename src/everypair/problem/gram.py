@@ -51,7 +51,7 @@ def _gram_block(
 ) -> NDArray[np.float64]:
     rows = slice(*block)
     own = factors[rows].astype(np.float64)
-    weight = np.float64(weights[0])
+    weight = np.float64(weights[block[0]])
     if (weights[rows] == weight).all():  # BLAS needs half the products for XᵀX
         pull = own.sum(axis=0)[:, None] if values is None else own.T @ values[rows]
         return np.asarray(weight * np.hstack([own.T @ own, pull]))

@@ -142,10 +142,11 @@ def in_effective_basis(
 
 
 def _feature_ridge(embedding: Embedding, squares: NDArray[np.float64]) -> float:
-    return _at_least(float(embedding.feature_part(embedding.ridge)[0]), squares)
+    return feature_ridge(float(embedding.feature_part(embedding.ridge)[0]), squares)
 
 
-def _at_least(ridge: float, squares: NDArray[np.float64]) -> float:
+def feature_ridge(ridge: float, squares: NDArray[np.float64]) -> float:
+    """λ_f, or a ten-millionth of the mean of XᵀPX's diagonal where that is more."""
     return max(ridge, SMALLEST * float(squares.mean()), 1e-30)
 
 
@@ -175,14 +176,14 @@ def by_spectrum(
     spectrum: Spectrum, ridge: float, squares: NDArray[np.float64], dtype: Any, n_threads: int = 1
 ) -> Callable[[Array], Solve]:
     """σ ↦ (R ↦ P⁻¹R) for W alone, from XᵀPX decomposed; ``squares`` is its diagonal, ``ridge`` λ_f."""
-    ridge = _at_least(ridge, squares)
+    ridge = feature_ridge(ridge, squares)
     rest = spectrum.rest / ridge if spectrum.vectors.shape[1] < len(squares) else None
     return _in_eigenbasis(spectrum.values / ridge, spectrum.vectors / np.sqrt(ridge), dtype, n_threads, rest, ridge)
 
 
 def by_diagonal(ridge: float, squares: NDArray[np.float64], dtype: Any) -> Callable[[Array], Solve]:
     """The same from the diagonal of XᵀPX alone."""
-    base, diagonal = np.full((len(squares), 1), _at_least(ridge, squares)), squares[:, None]
+    base, diagonal = np.full((len(squares), 1), feature_ridge(ridge, squares)), squares[:, None]
 
     def at(sigma: Array) -> Solve:
         inverse = (1 / (base + diagonal * sigma)).astype(dtype)

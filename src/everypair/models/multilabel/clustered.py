@@ -27,6 +27,7 @@ from everypair.solvers.loop import Outcome, StopRules
 from everypair.solvers.state import Factors
 
 Array = NDArray[Any]
+SUFFIXES = (".txt", ".txt.gz", ".npz")
 SEARCHED_ROWS = 20_000  # that the ridge and the threshold are found on, here
 LABEL_STEPS = RowSteps(newton=2, cg=10)  # of H in a sweep
 
@@ -53,8 +54,10 @@ class RowsThere:
     def in_files(cls, client: Any, folder: Any, label_weight: Any, normalize: bool, fit_intercept: bool) -> RowsThere:
         """Rows in a folder of files; ``label_weight`` makes weights of a number of labels."""
         cluster = Cluster.of(client)
+        if cluster.read:
+            raise ValueError("read= are options for files of events: leave them out with files of labelled rows.")
         tasks = cluster.tasks()
-        files = LabelFiles.read(tasks, files_of(folder), normalize, fit_intercept)
+        files = LabelFiles.read(tasks, files_of(folder, SUFFIXES, "XC or npz"), normalize, fit_intercept)
         counts = files.label_counts
         weights = label_weight(len(counts))
         weights = np.ones(len(counts)) if weights is None else np.asarray(weights, np.float64)
@@ -92,9 +95,10 @@ class RowsThere:
         rules: StopRules,
         random: np.random.Generator,
         validate: Callable[[Factors], dict[str, float]] | None,
+        right: Array | None = None,
         **options: Any,
     ) -> Outcome[Factors]:
-        """Train there; the state that comes back has W in the place of θ, and H, both here."""
+        """Train there, from these label factors where they are given; W (in the place of θ) and H come back."""
         dtype = np.dtype(model.dtype)
         pairs, negatives, features, data = self.parts(terms, reg, dtype)
 
@@ -106,7 +110,7 @@ class RowsThere:
         outcome, _ = train_on_cluster(
             self.tasks, pairs,
             ClusterTerms(terms.loss, negatives, Ridge.checked(reg, 0.0), Layout(rank), dtype, (features, None)),
-            LABEL_STEPS, rules, random, accelerate=False, identity=(model, data),
+            LABEL_STEPS, rules, random, accelerate=False, right=right, identity=(model, data),
             validator=None if validate is None else lambda sides: lambda state: validate(here(state)), **options,
         )  # fmt: skip
         return replace(outcome, state=here(outcome.state))

@@ -17,6 +17,7 @@ from everypair import check
 from everypair.data.ids import Ids
 from everypair.data.label_names import check_rows_together, named_labels
 from everypair.data.labels import Labels
+from everypair.distribute.train import check_keeper
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import Kernel
 from everypair.metrics.multilabel import multilabel_metrics
@@ -194,18 +195,19 @@ class MultiLabelMF(MultiLabelClassifier):
 
         ``client``, a ``distributed.Client`` or a :class:`~everypair.distribute.Cluster`, trains on a Dask cluster: rows
         are cut into shards, W and H come back. ``reg`` and ``threshold`` are found on 20,000 of the rows, here. X may
-        then be a folder of files that :func:`everypair.data.read_multilabel` reads, each with some of the rows and all
-        columns, and y is left out.
+        then be a folder of XC or npz files, each with some of the rows and all columns, and y is left out.
         """
         if self.patience is not None and validation is None:
             raise ValueError("patience needs validation data: fit(X, Y, validation=(X_other, Y_other)).")
         callbacks = checked_callbacks(callbacks)
+        check_keeper(callbacks, client)
         for_fit, for_threshold = check.generator(self.random_state).spawn(2)
         there, names, kernel_map = None, None, None
         if is_folder(X):
             check_files(self, client, y=y, sample_weight=sample_weight, mask=mask)
             there, y, names = self._rows_in_files(X, client)
             problem = tried = there.searched(for_threshold)
+            self._check_problem(problem)
         else:
             y, names, mask = self._named(X, y, mask)
             problem, kernel_map = self._problem(self._checked_rows(X, y, sample_weight, mask), for_fit)
@@ -251,15 +253,19 @@ class MultiLabelMF(MultiLabelClassifier):
             whiten = self.kernel_penalty == "rkhs"
             kernel_map = KernelMap.fit(X, self.kernel, self.n_landmarks, self.gamma, self.fit_intercept, seed, whiten)
             X = kernel_map(X)
-        rank, n_labels = self._rank(X.shape, labels.shape[1]), labels.shape[1]
-        if rank > max(X.shape[1], n_labels):
-            raise ValueError(
-                f"rank={rank} is larger than the number of features, {X.shape[1]}, and of labels, {n_labels}: "
-                f"at most {min(X.shape[1], n_labels)} makes sense."
-            )
-        problem = LabelProblem.of(X, labels, sample_weight, checked_label_weight(self.label_weight, n_labels))
-        problem.check_weights(self.dtype)
+        problem = LabelProblem.of(X, labels, sample_weight, checked_label_weight(self.label_weight, labels.shape[1]))
+        self._check_problem(problem)
         return problem, kernel_map
+
+    def _check_problem(self, problem: LabelProblem) -> None:
+        n_labels, n_features = problem.labels.shape[1], problem.X.shape[1]
+        rank = self._rank(problem.X.shape, n_labels)
+        if rank > max(n_features, n_labels):
+            raise ValueError(
+                f"rank={rank} is larger than the number of features, {n_features}, and of labels, {n_labels}: "
+                f"at most {min(n_features, n_labels)} makes sense."
+            )
+        problem.check_weights(self.dtype)
 
     def _clock(self, problem: LabelProblem) -> Clock:
         """What is left of the time limit, from when kernels are compiled."""
@@ -334,9 +340,10 @@ class MultiLabelMF(MultiLabelClassifier):
         terms, reg = self._terms(labels, get_loss(self.loss), choice.weight), self._ridge(labels, choice)
         options: dict[str, Any] = {"monitor": MONITOR, "callbacks": callbacks, "verbose": self.verbose}
         if there is not None:
+            right = None if cut_short is None else cut_short.right
             if cut_short is not None:
                 rules = replace(rules, max_iter=1)
-            outcome = there.learn(self, terms, reg, layout.rank, rules, random, validate, **options)
+            outcome = there.learn(self, terms, reg, layout.rank, rules, random, validate, right, **options)
         else:
             objective = self._objective(problem, terms, choice)
             start = random_start(objective, layout, random)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting
@@ -42,11 +43,13 @@ def fit_on_cluster(
     targets: Any,
     validation: Any,
     callbacks: Any,
+    featured: bool,
     inform: Callable[[tuple[int, int]], tuple[Informed, Any]],
 ) -> tuple[ShardedModel, bool]:
     """Train on a cluster; return the model there, and whether it should be brought here.
 
-    ``inform`` tells what is known of both sides, and the maps of later features, for data of a shape.
+    ``featured``: whether there are features. ``inform`` tells what is known of both sides, and the maps of later
+    features, for data of a shape.
     """
     cluster = Cluster.of(client)
     if model.solver not in METHODS:
@@ -59,31 +62,33 @@ def fit_on_cluster(
         known.update(interactions=pairs.to_csr(), targets=pairs.targets, weighting=weighting)
         return pairs if weighting is None else weighting.weighted(pairs)
 
+    if not (sp.issparse(source) or isinstance(source, np.ndarray)):
+        for name, given in (("weighting=", model.weighting is not None), ("features", featured)):
+            if given:
+                raise ValueError(
+                    f"on a cluster {name} need a matrix of interactions, in whose order they are: files of events are "
+                    "numbered there. Leave them out, or fit on one machine."
+                )
+    if validation is None and rules.patience is not None:
+        raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
     pairs = cluster.pairs(tasks, source, targets, dtype, weigh)
-    if model.weighting is not None and known["weighting"] is None:
-        raise ValueError("on a cluster weighting= needs a matrix of interactions: leave it out with files of events.")
     layout = Layout(rank_for(pairs.n_active, pairs.shape) if rank is None else rank, model.biases)
     check_rank(layout.rank, pairs.shape)
     weight = auto_negative_weight(model.negative_weight, pairs, loss)
     negatives = Negatives.from_scheme(pairs, weight, model.negative_scheme, value)
     ridge = Ridge.checked(auto_reg(model.reg, pairs, loss), model.reg_exponent)
     informed, maps = inform(pairs.shape)
-    if pairs.ids is not None and any(informed):
-        raise ValueError(
-            "on a cluster features need a matrix of interactions, whose rows they are in the order of: files of events "
-            "are numbered there. Leave the features out, or fit on one machine."
-        )
     terms = Terms(loss, negatives, ridge, layout, dtype, rows_here(informed))
     validator = None
     if validation is not None:
 
         def validator(sides: Any) -> Any:
             return lambda state: ShardedModel(tasks, pairs, state.left, state.right, sides).metrics(validation, (10,))
-    elif rules.patience is not None:
-        raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
+
     outcome, sides = train_on_cluster(
         tasks, pairs, terms, RowSteps(cg=model.cg_steps), rules, random, accelerate=model.solver == "auto",
-        validator=validator, identity=(model, informed), callbacks=callbacks, verbose=model.verbose,
+        validator=validator, callbacks=callbacks, verbose=model.verbose,
+        identity=(model, informed, known["interactions"], known["targets"], validation),
     )  # fmt: skip
     fields = {
         "rank": layout.rank, "layout": layout, "history": outcome.history, "objective": outcome.state.objective,

@@ -269,6 +269,7 @@ def _unfitted(model: Any) -> Any:
     """A copy of the model with its parameters and nothing it has learnt."""
     twin = copy.copy(model)
     vars(twin).pop("state_", None)
+    vars(model).pop("sharded_", None)  # of an earlier training on a cluster
     return twin
 
 

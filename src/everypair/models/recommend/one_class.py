@@ -11,6 +11,7 @@ from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting
 from everypair.distribute.sharded_model import ShardedModel
+from everypair.distribute.train import check_keeper
 from everypair.models.recommend.clustered import fit_on_cluster, gathered_state
 from everypair.models.recommend.defaults import auto_negative_weight, auto_rank, auto_reg, checked_rank
 from everypair.models.recommend.factorization import check_rank, learnt_fields
@@ -199,6 +200,7 @@ class OneClassMF(GrowingModel):
         dtype = check.float_dtype(self.dtype)
         random = check.generator(self.random_state)
         callbacks = checked_callbacks(callbacks)
+        check_keeper(callbacks, client)
         check_scheme(self.negative_scheme)
         loss = get_loss(self.loss)
         options = SideOptions.both(self)
@@ -219,7 +221,9 @@ class OneClassMF(GrowingModel):
             self.sharded_, here = fit_on_cluster(
                 self, interactions, client, rank, loss, value, rules, random, dtype, targets=targets,
                 validation=validation, callbacks=callbacks, inform=inform,
+                featured=left_features is not None or right_features is not None,
             )  # fmt: skip
+            self.__dict__.pop("state_", None)
             return self.gather() if here else self
         stored = Pairs.from_matrix(interactions, targets, dtype, n_threads=threads)
         layout = Layout(auto_rank(stored.to_csr()) if rank is None else rank, biases)
