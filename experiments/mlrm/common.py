@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -96,10 +96,11 @@ def generated(n: int = 60, m: int = 40) -> Case:
 
 @dataclass(frozen=True)
 class Method:
-    """How a model is made, whether it sees features, and which regularisers it has."""
+    """How a model is made, whether it sees features, and how long it is fitted where parameters are chosen."""
 
     make: Callable[..., Any]
     features: bool = True
+    search: dict[str, Any] = field(default_factory=lambda: SEARCH)
 
     def fit(self, case: Case, mask: Any, regularisation: dict[str, float], **limits: Any) -> Any:
         sides = (case.left, case.right) if self.features else (None, None)
@@ -139,7 +140,7 @@ def mlrm(variant: str) -> Callable[..., Any]:
 
 
 METHODS = {
-    "FPCA": Method(FPCA, features=False),
+    "FPCA": Method(FPCA, features=False, search={}),  # whole fits: 60 iterations end on the way of its continuation
     "SIMC": Method(SIMC),
     "FNNM": Method(FNNM),
     "IMC": Method(IMC),
@@ -164,7 +165,7 @@ def choose(case: Case, method: Method, mask: Any, metric: str) -> tuple[dict[str
     kept = mask & ~out
     best: tuple[float, dict[str, float], bool] | None = None
     for point, at_end in method.grid(case, kept):
-        quality = measure(case, method.fit(case, kept, point, **SEARCH), out)[metric]
+        quality = measure(case, method.fit(case, kept, point, **method.search), out)[metric]
         if best is None or quality > best[0]:
             best = quality, point, at_end
     assert best is not None
