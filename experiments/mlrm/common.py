@@ -96,11 +96,12 @@ def generated(n: int = 60, m: int = 40) -> Case:
 
 @dataclass(frozen=True)
 class Method:
-    """How a model is made, whether it sees features, and how long it is fitted where parameters are chosen."""
+    """How a model is made and whether it sees features; limits of a fit and shares of λ1 where these are chosen."""
 
     make: Callable[..., Any]
     features: bool = True
     search: dict[str, Any] = field(default_factory=lambda: SEARCH)
+    nuclear: tuple[float, ...] = NUCLEAR
 
     def fit(self, case: Case, mask: Any, regularisation: dict[str, float], **limits: Any) -> Any:
         sides = (case.left, case.right) if self.features else (None, None)
@@ -114,7 +115,7 @@ class Method:
         data = _data(model, observed, sides)
         strongest = model._strongest(model._prepare(data))
         names = [name for name in model.regularisers if strongest[name] > 0]
-        shares = {"nuclear_reg": NUCLEAR, "l1_reg": L1, "reg": REG}
+        shares = {"nuclear_reg": self.nuclear, "l1_reg": L1, "reg": REG}
         idle = {name: 0.0 for name in model.regularisers if name not in names}
         points = []
         for chosen in product(*(shares[name] for name in names)):
@@ -140,7 +141,8 @@ def mlrm(variant: str) -> Callable[..., Any]:
 
 
 METHODS = {
-    "FPCA": Method(FPCA, features=False, search={}),  # whole fits: 60 iterations end on the way of its continuation
+    # whole fits, as 60 iterations would end on the way of its continuation, and a grid that goes on
+    "FPCA": Method(FPCA, features=False, search={}, nuclear=(*NUCLEAR, 0.02, 0.01)),
     "SIMC": Method(SIMC),
     "FNNM": Method(FNNM),
     "IMC": Method(IMC),
