@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from common import METHODS, Store, arguments, generated, interactions, mean_and_spread, run_cell
 from published import AVERAGE_RANK, RATES, TABLE_1
@@ -49,22 +51,20 @@ def report(store: Store, smoke: bool) -> list[str]:
     ranks = []
     for name in data:
         for number, rate in enumerate(rates):
-            row, values = [], {}
+            row = []
             for method in NAMES:
                 cell = store.cells.get(f"{name} {rate} {method}")
                 if cell is None:
                     row.append("")
                     continue
                 mean, spread = mean_and_spread(cell, "auc")
-                values[method] = mean
                 said = TABLE_1.get(name, {}).get(method)
                 text = f"{mean:.4f}" + ("" if np.isnan(spread) else f" ± {spread:.4f}")
                 text += "*" if cell["at_end_of_grid"] else ""
                 row.append(text + ("" if said is None else f" ({said[number][0]:.4f}: {mean - said[number][0]:+.3f})"))
-            compared = [values[method] for method in AVERAGE_RANK if method in values]
-            if len(compared) == len(AVERAGE_RANK):
-                order = np.argsort(np.argsort(-np.array(compared)))
-                ranks.append(dict(zip(AVERAGE_RANK, order + 1)))
+            compared = [store.cells.get(f"{name} {rate} {method}") for method in AVERAGE_RANK]
+            if None not in compared:
+                ranks.append(dict(zip(AVERAGE_RANK, ranked(compared))))
             if any(row):
                 lines.append(f"| {name} | {rate} | " + " | ".join(row) + " |")
     if ranks:
@@ -73,7 +73,19 @@ def report(store: Store, smoke: bool) -> list[str]:
             for method in NAMES
         ]
         lines.append("| average rank | | " + " | ".join(row) + " |")
-    return [*lines, "", f"Mean ± standard deviation of ten draws{fewer_draws(store)}."]
+    return [
+        *lines,
+        "",
+        "Ranks are those of means over the draws that all five have.",
+        f"Mean ± standard deviation of ten draws{fewer_draws(store)}.",
+    ]
+
+
+def ranked(cells: list[dict[str, Any]]) -> Any:
+    """1 for the greatest mean AUC, over the draws that all cells have."""
+    draws = min(len(cell["runs"]) for cell in cells)
+    means = np.array([np.mean([run["auc"] for run in cell["runs"][:draws]]) for cell in cells])
+    return np.argsort(np.argsort(-means)) + 1
 
 
 def fewer_draws(store: Store) -> str:
