@@ -14,7 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -96,10 +96,12 @@ def generated(n: int = 60, m: int = 40) -> Case:
 
 @dataclass(frozen=True)
 class Method:
-    """How a model is made, whether it sees features, and which regularisers it has."""
+    """How a model is made and whether it sees features; limits of a fit and shares of λ1 where these are chosen."""
 
     make: Callable[..., Any]
     features: bool = True
+    search: dict[str, Any] = field(default_factory=lambda: SEARCH)
+    nuclear: tuple[float, ...] = NUCLEAR
 
     def fit(self, case: Case, mask: Any, regularisation: dict[str, float], **limits: Any) -> Any:
         sides = (case.left, case.right) if self.features else (None, None)
@@ -113,7 +115,7 @@ class Method:
         data = _data(model, observed, sides)
         strongest = model._strongest(model._prepare(data))
         names = [name for name in model.regularisers if strongest[name] > 0]
-        shares = {"nuclear_reg": NUCLEAR, "l1_reg": L1, "reg": REG}
+        shares = {"nuclear_reg": self.nuclear, "l1_reg": L1, "reg": REG}
         idle = {name: 0.0 for name in model.regularisers if name not in names}
         points = []
         for chosen in product(*(shares[name] for name in names)):
@@ -139,7 +141,8 @@ def mlrm(variant: str) -> Callable[..., Any]:
 
 
 METHODS = {
-    "FPCA": Method(FPCA, features=False),
+    # whole fits, as 60 iterations would end on the way of its continuation, and a grid that goes on
+    "FPCA": Method(FPCA, features=False, search={}, nuclear=(*NUCLEAR, 0.02, 0.01)),
     "SIMC": Method(SIMC),
     "FNNM": Method(FNNM),
     "IMC": Method(IMC),
@@ -164,7 +167,7 @@ def choose(case: Case, method: Method, mask: Any, metric: str) -> tuple[dict[str
     kept = mask & ~out
     best: tuple[float, dict[str, float], bool] | None = None
     for point, at_end in method.grid(case, kept):
-        quality = measure(case, method.fit(case, kept, point, **SEARCH), out)[metric]
+        quality = measure(case, method.fit(case, kept, point, **method.search), out)[metric]
         if best is None or quality > best[0]:
             best = quality, point, at_end
     assert best is not None

@@ -23,6 +23,8 @@ WORDS = {"mae": "MAE", "auc": "AUC", "average_precision": "average precision"}
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--figures", nargs="+", default=list(FIGURES), choices=list(FIGURES))
+    every = [method for pair in FIGURES.values() for method in pair]
+    parser.add_argument("--methods", nargs="+", default=every, choices=every, help="those of them that are wanted")
     parser.add_argument("--data", nargs="+", default=["ml100k", "GPCRs", "Enzymes"])
     parser.add_argument("--rates", nargs="+", type=float, default=list(RATES))
     parser.add_argument("--draws", type=int, default=1)
@@ -33,9 +35,7 @@ def main() -> None:
         case = load(name)
         metric, shown = ("r2", ("mae", "rmse")) if case.known is not None else ("auc", ("auc", "aupr", "row_auc"))
         for figure in args.figures:
-            for method in FIGURES[figure]:
-                if name == "ml100k" and method == "SIMC":  # dense, with an SVD of 943 × 1,682 in every iteration
-                    continue
+            for method in (method for method in FIGURES[figure] if method in args.methods):
                 for rate in rates:
                     store.get(
                         f"{name} {rate} {method}",

@@ -8,6 +8,7 @@ import pytest
 from everypair.data.observed import Observed
 from everypair.problem.bilinear import Bilinear
 from everypair.problem.ranking import RankingProblem
+from everypair.solvers import shrinkage
 from everypair.solvers.loop import Status, StopRules, run
 from everypair.solvers.ranking import RankingAlternation, RankingState
 from everypair.solvers.shrinkage import Shrinkage
@@ -220,7 +221,8 @@ def test_noise_is_the_local_variant_with_larger_regularisation():
 
 
 @pytest.mark.parametrize("variant", ["local", "global", "noise"])
-def test_truncated_shrinkage_takes_the_same_way(variant):
+def test_truncated_shrinkage_takes_the_same_way(variant, monkeypatch):
+    monkeypatch.setattr(shrinkage, "WIDE", shrinkage.KRYLOV)
     problem, *_ = example(seed=5, n=60, m=50, a=6, c=5)
     states = []
     for method in ("exact", "truncated"):

@@ -66,7 +66,8 @@ def test_products_are_those_of_the_dense_matrix():
 
 @pytest.mark.parametrize("share_above", [0.02, 0.05, 0.15, 0.5, 1.0])  # of all triplets: few, many, all
 @pytest.mark.parametrize("shape", [(80, 60), (60, 80)])
-def test_truncated_equals_exact(share_above, shape):
+def test_truncated_equals_exact(share_above, shape, monkeypatch):
+    monkeypatch.setattr(shrinkage, "WIDE", shrinkage.KRYLOV)  # so that a small matrix takes the long way too
     E = operator(*shape)
     values = np.linalg.svd(E.dense(), compute_uv=False)
     t = 0.999 * values[int(share_above * len(values)) - 1]
@@ -94,8 +95,24 @@ def test_without_the_way_out_to_a_dense_matrix_it_still_agrees(monkeypatch):
         )
 
 
-def test_nothing_above_the_threshold_and_a_zero_matrix():
+def test_where_a_tenth_is_above_the_matrix_is_decomposed_as_a_whole():
+    E = operator(320, 300, share=0.05)
+    values = np.linalg.svd(E.dense(), compute_uv=False)
+    widest = 300 // shrinkage.WIDE - shrinkage.EXTRA  # the highest rank whose block is not too wide
+    for above, whole in ((widest, False), (widest + 1, True)):
+        t = 0.5 * (values[above - 1] + values[above])
+        answer = shrink_exact(E.dense(), t)
+        counted, calls = SparsePlusLowRank(E.pattern, E.values, E.left, E.right), []
+        counted.dense = lambda calls=calls: calls.append("dense") or E.dense()
+        found = shrink_truncated(counted, t, answer)
+        assert bool(calls) == whole
+        assert found.rank == above
+        np.testing.assert_allclose(found.dense(), answer.dense(), atol=1e-4)
+
+
+def test_nothing_above_the_threshold_and_a_zero_matrix(monkeypatch):
     E = operator()
+    monkeypatch.setattr(shrinkage, "DENSE_ENTRIES", 0)
     t = 2 * np.linalg.norm(E.dense(), 2)
     for method in ("exact", "truncated"):
         assert Shrinkage(method)(E, t, LowRank.zero((80, 60))).rank == 0

@@ -7,7 +7,8 @@ width is their number and a few more, and it grows while the smallest triplet fo
 
 A cycle costs O(6|Ω|b + 6(n + m)kb + 9(n + m)b²) for block width b and k columns of the low-rank part; memory is about
 6(n + m)b numbers. A cycle ends the search when ‖E v − σ u‖ ≤ tol σ₁ for every triplet above t, and σ + ‖E v − σ u‖ ≤ t
-for the next one.
+for the next one. Where the block is wider than a tenth of the shorter side, all of a matrix that is not too large to be
+formed is decomposed instead: matrix products run at several times the speed of the factorisations of a cycle.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ EXTRA = 8  # triplets beyond those predicted
 KRYLOV = 3  # blocks of a cycle
 CYCLES = 40
 FRUITLESS = 8  # cycles after which a matrix without a gap at t is decomposed as a whole,
-DENSE_ENTRIES = 2**25  # if it has no more entries than this; likewise where nearly all triplets are above t
+WIDE = 10  # or where the block has more than one column in so many of the shorter side: that is cheaper by then,
+DENSE_ENTRIES = 2**25  # both if it has no more entries than this
 TOLERANCE = 1e-5
 
 
@@ -65,7 +67,7 @@ def shrink_truncated(E: SparsePlusLowRank, threshold: float, guess: LowRank, tol
     width = min(shorter, guess.rank + EXTRA)
     image = E.product(_padded(guess.right, width, random))
     for cycle in range(CYCLES):
-        if small and (KRYLOV * width > shorter or cycle == FRUITLESS):
+        if small and (WIDE * width > shorter or cycle == FRUITLESS):
             return shrink_exact(E.dense(), threshold)
         blocks = 1 if cycle == 0 and guess.rank else KRYLOV  # a good guess may need no more than a look
         left, values, right = _best_in_span(E, image, blocks)

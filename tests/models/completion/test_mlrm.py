@@ -8,6 +8,7 @@ from everypair.metrics import completion_metrics
 from everypair.models.completion import FNNM, FPCA, IMC, MLRM, SIMC, Maxide
 from everypair.models.completion import path as path_module
 from everypair.models.completion.correction import PRIOR, Correction
+from everypair.solvers import shrinkage
 from everypair.solvers.loop import Status
 from everypair.testing.completion import planted
 
@@ -262,7 +263,8 @@ def test_what_does_not_combine_is_refused():
         FPCA(step=2.5).fit(Y, mask)
 
 
-def test_large_matrices_take_the_truncated_way_and_agree():
+def test_large_matrices_take_the_truncated_way_and_agree(monkeypatch):
+    monkeypatch.setattr(shrinkage, "WIDE", shrinkage.KRYLOV)
     random = np.random.default_rng(0)
     Y = random.standard_normal((150, 4)) @ random.standard_normal((4, 120))
     mask = random.random(Y.shape) < 0.4
