@@ -50,6 +50,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/defaults/validated.py": [[]],
     "experiments/dislikes/weights.py": [[], ["--data", "filmtrust"]],
     "experiments/esl/beside.py": [["--data", "citeulike_t"]],
+    "experiments/esl/default.py": [["--rates", "0.003"]],
     "experiments/esl/figure2.py": [["--methods", "adam", "gauss-newton", "gd-diag", "sogram-diag"]],
     "experiments/esl/memory.py": [[]],
     "experiments/esl/table2.py": [[]],
