@@ -88,7 +88,7 @@ def times(common: float, longest: float) -> list[float]:
     """The common budget, halved and halved again, and doubled up to the longest run."""
     shorter = [common / 2**halved for halved in range(HALVED, 0, -1)]
     longer = [common * 2**doubled for doubled in range(1, 20) if common * 2**doubled < 0.95 * longest]
-    return [*shorter, common, *longer, longest]
+    return [*shorter, common, *longer, *([longest] if longest > 1.05 * common else [])]
 
 
 def report(record: dict[str, Any]) -> str:
