@@ -50,6 +50,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/defaults/validated.py": [[]],
     "experiments/dislikes/weights.py": [[], ["--data", "filmtrust"]],
     "experiments/esl/beside.py": [["--data", "citeulike_t"]],
+    "experiments/esl/default.py": [["--rates", "0.003"]],
     "experiments/esl/figure2.py": [["--methods", "adam", "gauss-newton", "gd-diag", "sogram-diag"]],
     "experiments/esl/memory.py": [[]],
     "experiments/esl/table2.py": [[]],
@@ -209,8 +210,16 @@ def check_leml(folder):
     assert {"LEML-SQ", "LEML-LR", "LEML-SH", "BCS", "CPLST", "WSABIE", "BR-SQ"} < methods
 
 
+def check_default(folder):
+    runs = json.loads((folder / "default_ml1m_9to1.json").read_text())["runs"].values()
+    assert [(one["rate"], one["ridge"]) for one in runs] == [(0.003, 0.5), (0.003, 1), (0.003, 2)]
+    for point in (point for one in runs for point in one["points"]):
+        assert set(point) == {"seconds", "objective", "average", "last"}  # nothing of the test
+
+
 CHECKS = {
     "experiments/defaults/report.py": check_defaults,
+    "experiments/esl/default.py": check_default,
     "experiments/leml/full_labels.py": check_leml,
     "experiments/negsel/figure1.py": check_figure1,
     "experiments/negsel/table4.py": check_table4,
@@ -250,6 +259,16 @@ def test_figure1_ridge_counts_positives_alone(execute):
     counts = [np.maximum(np.diff(matrix.indptr), 1) for matrix in (train, train.tocsc())]
     ridge = sum(0.1 * count @ (side.astype(float) ** 2).sum(axis=1) for count, side in zip(counts, (left, right)))
     assert objective.value(left, right) == pytest.approx(0.5 * (errors @ errors + ridge), rel=1e-5)
+
+
+def test_rates_and_batches_are_tried_until_the_best_lies_inside(execute):
+    tools = execute("experiments/esl/beside.py", name="tools")
+    following, top, tried = tools["beside_the_best"], (6, 1), {}
+    while around := following(tried):
+        tried |= {(rate, batch): -abs(rate - top[0]) - abs(batch - top[1]) for rate, batch in around}
+    assert max(tried, key=tried.get) == top
+    assert {(5, 1), (7, 1), (6, 0), (6, 2)} < set(tried)
+    assert len(tried) < len(tools["RATES"]) * len(tools["BATCHES"]) / 4
 
 
 @pytest.mark.parametrize(("script", "path"), STORED, ids=lambda value: getattr(value, "name", value))

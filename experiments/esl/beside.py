@@ -8,7 +8,8 @@ citeulike_t  cold items: not in training, known by their words (tf-idf) alone; a
 generated    cold items whose taste is the exclusive or of two of their features: no linear model can know it
 
 A method's figures are those at its best validation MAP@5 within the budget. Sampled methods first try rates and sizes
-of batches for a quarter of the budget each and go on with the best by validation. ``--refit``: then every method is
+of batches for a quarter of the budget each: a third and three times the rate, a quarter and four times the batch of the
+best by validation, until it has no neighbour left to try (``--tries`` at most). ``--refit``: then every method is
 trained on training and validation pairs together, for as many steps as were best. One core; CPU seconds of training
 alone.
 Methods run so far are kept in beside_<data>.json, and a run replaces those it names. Writes .md.
@@ -43,7 +44,9 @@ from everypair.problem.negatives import Negatives
 
 METRICS = ("map@5", "ndcg@10", "recall@20")
 KS = (5, 10, 20)
-RATES, BATCHES = (1e-3, 3e-3, 1e-2), (2048, 8192)  # of sampled methods
+RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0)  # of sampled methods
+BATCHES = (32, 128, 512, 2048, 8192, 32768)
+FIRST = (4, 3)  # where the search begins in them
 METHODS = {
     "tower": "TwoTower (adam, every pair)",
     "mf": "OneClassMF",
@@ -151,18 +154,21 @@ def repeated(steps: int, step: Any, state: Any, factors: Any, task: Task) -> dic
     return {"seconds": cpu() - begin, "steps": steps, **task.measured(*factors(state), ("test",))}
 
 
-def two_tower(task: Task, widths: tuple[int, ...], rank: int) -> Any:
-    """What TwoTower's defaults do, with the clock outside: step, first state, factors of a state."""
+def two_tower(task: Task, widths: tuple[int, ...], rank: int, rate: float | None = None, ridge: float = 1.0) -> Any:
+    """What TwoTower's defaults do, with the clock outside: step, first state, factors of a state.
+
+    Other than the default are ``rate``, and λ where ``ridge`` is not 1: so many times its default.
+    """
     pairs, loss = Pairs.from_matrix(task.train), get_loss("logistic")
     negatives = Negatives.from_scheme(pairs, auto_negative_weight("auto", pairs, loss), "constant", -1.0)
     *towers, everyone = towers_of(task, widths, rank)
-    reg = auto_tower_reg("auto", pairs)
+    reg = ridge * auto_tower_reg("auto", pairs)
     objective = TowerObjective(pairs, loss, negatives, towers, (reg, reg))
     theta = tuple(tower.start(np.random.default_rng(side)) for side, tower in enumerate(towers))
-    adam = make_optimizer("adam", objective)
+    adam = make_optimizer("adam", objective, rate)
     adam.step(TowerState(theta, adam.fresh(theta)))  # compiles
     state = TowerState(theta, adam.fresh(theta))
-    return adam.step, state, lambda state: (state.left, everyone.at(state.theta[1]).factors)
+    return adam.step, state, lambda state: (towers[0].at(state.theta[0]).factors, everyone.at(state.theta[1]).factors)
 
 
 def peer(kind: str, task: Task, widths: tuple[int, ...], rank: int, rate: float, batch: int) -> Any:
@@ -183,18 +189,32 @@ def trained(make: Any, task: Task, seconds: float, points: int, refit: bool) -> 
     return found
 
 
-def tried_peer(kind: str, task: Task, widths: Any, rank: int, seconds: float, points: int, refit: bool) -> Any:
-    """Rates and batches on a quarter of the budget each, then the best of them."""
-    tried = []
-    for rate in RATES:
-        for batch in BATCHES:
+def tried_peer(
+    kind: str, task: Task, widths: Any, rank: int, most: int, seconds: float, points: int, refit: bool
+) -> dict[str, Any]:
+    """At most so many rates and batches on a quarter of the budget each, then the best of them."""
+    tried: dict[tuple[int, int], float] = {}
+    while around := beside_the_best(tried):
+        if len(tried) >= most:
+            break
+        for place in around[: most - len(tried)]:
+            rate, batch = RATES[place[0]], BATCHES[place[1]]
             run = along(*peer(kind, task, widths, rank, rate, batch), task, seconds / 4, max(1, points // 4))
-            tried.append({"rate": rate, "batch": batch, "validation": best_of(run)["validation"]["map@5"]})
-            print(kind, tried[-1], flush=True)
-    best = max(tried, key=lambda one: one["validation"])
-    chosen = (best["rate"], best["batch"])
-    found = trained(lambda task: peer(kind, task, widths, rank, *chosen), task, seconds, points, refit)
-    return {**found, "tried": tried}
+            tried[place] = best_of(run)["validation"]["map@5"]
+            print(kind, rate, batch, tried[place], flush=True)
+    rate, batch = (values[at] for values, at in zip((RATES, BATCHES), max(tried, key=tried.__getitem__)))
+    found = trained(lambda task: peer(kind, task, widths, rank, rate, batch), task, seconds, points, refit)
+    told = [{"rate": RATES[r], "batch": BATCHES[b], "validation": value} for (r, b), value in tried.items()]
+    return {**found, "tried": told, "at_the_end": bool(around)}
+
+
+def beside_the_best(tried: dict[tuple[int, int], float]) -> list[tuple[int, int]]:
+    """Places in the grid of rates and batches to try next: the first, then rates beside the best, then batches."""
+    if not tried:
+        return [FIRST]
+    rate, batch = max(tried, key=tried.__getitem__)
+    rates = [(r, batch) for r in (rate - 1, rate + 1) if 0 <= r < len(RATES) and (r, batch) not in tried]
+    return rates or [(rate, b) for b in (batch - 1, batch + 1) if 0 <= b < len(BATCHES) and (rate, b) not in tried]
 
 
 def factorization(task: Task, rank: int, seconds: float, refit: bool) -> dict[str, Any]:
@@ -234,7 +254,8 @@ def report(record: dict[str, Any]) -> str:
         best = best_of(found["points"])
         cells = [f"{best['test'][metric]:.4f}" for metric in METRICS] + [f"{best['seconds']:.0f}"]
         chosen = max(found.get("tried", []), key=lambda one: one["validation"], default=None)
-        cells.append("defaults" if chosen is None else f"rate {chosen['rate']:g}, batch {chosen['batch']}")
+        ended = ", not all neighbours tried" if found.get("at_the_end") else ""
+        cells.append("defaults" if chosen is None else f"rate {chosen['rate']:g}, batch {chosen['batch']}{ended}")
         if refit:
             cells += [f"{found['refit']['test'][metric]:.4f}" if "refit" in found else "–" for metric in METRICS]
         lines.append(f"| {method} | {' | '.join(cells)} |")
@@ -247,11 +268,12 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--points", type=int, default=12)
+    parser.add_argument("--tries", type=int, default=14, help="rates and batches that a sampled method tries at most")
     parser.add_argument("--widths", type=int, nargs="*", default=(256, 256))
     parser.add_argument("--rank", type=int, default=128)
     parser.add_argument("--refit", action="store_true", help="then train on validation pairs too (warm items only)")
     parser.add_argument("--report", action="store_true", help="only write the tables again, from the JSON")
-    options = parse(parser, RESULTS, seconds=0.05, points=1, widths=(4,), rank=3)
+    options = parse(parser, RESULTS, seconds=0.05, points=1, tries=3, widths=(4,), rank=3)
     for data in options.data:
         name = f"beside_{data}"
         path = options.results / f"{name}.json"
@@ -260,12 +282,13 @@ def main() -> None:
             task, widths, rank = task_of(data, options.smoke), tuple(options.widths), options.rank
             refit = options.refit and task.words is None
             budget = (options.seconds, options.points, refit)
+            towers = (widths, rank, options.tries)
             about = {"data": data, "widths": widths, "rank": rank, "seconds": options.seconds}
             runs = {
                 "tower": lambda: trained(lambda task: two_tower(task, widths, rank), task, *budget),  # noqa: B023
                 "mf": lambda: factorization(task, rank, options.seconds, refit),  # noqa: B023
-                "softmax": lambda: tried_peer("softmax", task, widths, rank, *budget),  # noqa: B023
-                "bpr": lambda: tried_peer("BPR", task, widths, rank, *budget),  # noqa: B023
+                "softmax": lambda: tried_peer("softmax", task, *towers, *budget),  # noqa: B023
+                "bpr": lambda: tried_peer("BPR", task, *towers, *budget),  # noqa: B023
             }
             for short in options.methods:
                 merged(options.results, name, about, "methods", {short: runs[short]()})
