@@ -71,7 +71,7 @@ def implicit_items(train: Any, kind: str, **parameters: Any) -> Any:
 def slim(train: Any, **parameters: Any) -> Any:
     from irspack import SLIMRecommender
 
-    model = SLIMRecommender(sp.csr_matrix(train), n_threads=2, **parameters).learn()
+    model = SLIMRecommender(sp.csr_matrix(train), **parameters).learn()
     return ByItems(train, model.W)
 
 
@@ -79,7 +79,7 @@ def ials(train: Any, **parameters: Any) -> Any:
     from irspack import IALSRecommender
 
     model = IALSRecommender(
-        sp.csr_matrix(train), n_components=auto_rank(train), solver_type="IALSPP", n_threads=2, **parameters
+        sp.csr_matrix(train), n_components=auto_rank(train), solver_type="IALSPP", **parameters
     ).learn()
     return ByFactors(model.get_user_embedding(), model.get_item_embedding())
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair.problem.item_gram import ItemGram
-from everypair.solvers.item_regression import ItemRidge, closed_form, imputed, regress
+from everypair.solvers.item_regression import ItemRidge, closed_form, closed_form_by_users, imputed, regress
 
 
 def problem(seed=0):
@@ -80,6 +80,19 @@ def test_closed_form_of_several_blocks():
     np.testing.assert_allclose(closed_form(gram, np.full(1100, 50.0)), expected, atol=1e-9)
 
 
+def test_closed_form_by_users_is_the_closed_form():
+    random = np.random.default_rng(5)
+    likes = (random.random((60, 1100)) < 0.1) * 1.0
+    likes[:, 3] = 0
+    weights = random.uniform(0.2, 2.0, 60)
+    weights[7] = 0
+    gram = likes.T @ (weights[:, None] * likes)
+    penalty = 2.0 + 0.5 * np.diag(gram)
+    got = closed_form_by_users(sp.csr_array(likes), weights, penalty)
+    np.testing.assert_allclose(got, closed_form(gram, penalty), atol=1e-12)
+    assert not np.diag(got).any()
+
+
 def test_imputed_columns_are_the_regression_of_a_mean_column():
     values, weights = problem()
     values = (values > 0) * 1.0
@@ -114,3 +127,5 @@ def test_singular_systems_are_refused():
         regress(gram, gram.nearest(3), gram.columns, ItemRidge(0.0, 0.0, 1.0))
     with pytest.raises(ValueError, match="singular at this precision: raise reg"):
         closed_form(np.ones((3, 3)), np.zeros(3))
+    with pytest.raises(ValueError, match="singular at this precision: raise reg"):
+        closed_form_by_users(sp.csr_array(np.eye(3, dtype=np.float32)), np.ones(3), np.full(3, 1e-12, np.float32))

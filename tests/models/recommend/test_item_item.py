@@ -55,6 +55,14 @@ def test_ease_in_closed_form():
     np.testing.assert_allclose(limit.score_users(), model.score_users(), atol=1e-10)
 
 
+@pytest.mark.parametrize("memory_mb", [4096.0, 0.008])  # by the users' side, and where only B itself fits
+def test_ease_with_fewer_users_than_items(memory_mb):
+    likes = random_likes(users=20)
+    plain = {"reg_scale": 0.0, "user_exponent": 0.0, "dtype": "float64", "memory_mb": memory_mb}
+    model = ItemItem(neighbors=None, reg=5.0, **plain).fit(likes)
+    np.testing.assert_allclose(model.coefficients_, ease(likes, 5.0), atol=1e-12)
+
+
 def test_scores_are_sums_of_coefficients_and_a_little_popularity():
     likes = random_likes()
     model = ItemItem(neighbors=5, dtype="float64").fit(likes)

@@ -29,7 +29,7 @@ from everypair.parallel import even_chunks, resolve_threads
 from everypair.problem.item_gram import Columns, ItemGram, degree_weights, dense_gram
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import ScoredRows
-from everypair.solvers.item_regression import ItemRidge, closed_form, imputed, regress
+from everypair.solvers.item_regression import ItemRidge, closed_form, closed_form_by_users, imputed, regress
 
 Array = NDArray[Any]
 POPULARITY = 1e-3  # of an item's share of users in every score: decides where nothing else does
@@ -307,8 +307,11 @@ class ItemItem(ScoredModel):
                 f"neighbors=None needs a dense matrix of {n_items:,} × {n_items:,} items, {needed:,.0f} MiB, and "
                 f"memory_mb allows {self.memory_mb:,.0f}: give neighbors a number, or raise memory_mb."
             )
-        gram = dense_gram(matrix, weights)
-        return closed_form(gram, ridge.of(np.diag(gram).copy()))
+        penalty = ridge.of(np.asarray(matrix.T @ weights, matrix.dtype))
+        by_users = needed + matrix.shape[0] ** 2 * matrix.dtype.itemsize / 2**20
+        if matrix.shape[0] < n_items and by_users <= self.memory_mb and penalty.min() > 0:
+            return closed_form_by_users(matrix, weights, penalty)
+        return closed_form(dense_gram(matrix, weights), penalty)
 
     def _from_features(self, gram: ItemGram, ridge: ItemRidge, features: Any, empty: Array, new: Any) -> Any:
         """B's columns of items without events, from the items with events that are nearest by the features' cosine."""
