@@ -1,4 +1,4 @@
-"""The experiments' scripts run: on small generated data, writing nothing; and what they call SLIM is SLIM."""
+"""The experiments' scripts run: on small generated data, writing nothing; their SLIM and logistic B are such."""
 
 import subprocess
 import sys
@@ -7,7 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import approx_fprime
 from sklearn.linear_model import ElasticNet
+
+from everypair import ItemItem
 
 MLRM = Path(__file__).parents[1] / "experiments" / "mlrm"
 
@@ -31,3 +34,28 @@ def test_slim_of_the_peers_is_an_elastic_net_of_every_column():
         expected = model.fit(others, likes[:, item]).coef_
         np.testing.assert_allclose(found[:, [item]].toarray().ravel(), expected, atol=1e-4)  # irspack is float32
         assert (expected > 0).any()
+
+
+def test_the_logistic_b_is_the_least_of_its_objective_over_every_pair(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "experiments" / "blend"))
+    import further
+
+    monkeypatch.setattr(further, "NEWTON_STEPS", 12)
+    likes = (np.random.default_rng(0).random((60, 9)) < 0.3).astype(float)
+    items = ItemItem(neighbors=4, reg=2.0, reg_scale=0.5).fit(likes)
+    users = items.state_.user_weights
+    penalty = 2.0 + 0.5 * (users @ likes)
+    found = further.logistic_coefficients(items, likes, (1.0, 0.3))
+    assert list(found) == [1.0, 0.3]
+    for weight, coefficients in found.items():
+        for item in range(9):
+            b = coefficients.toarray()[:, item]
+            support = np.flatnonzero(b)
+
+            def objective(free, item=item, support=support, weight=weight):
+                g = likes[:, support] @ free
+                pairs = np.where(likes[:, item] > 0, np.log1p(np.exp(1 - g)), weight * g**2 / 2)
+                return users @ pairs + penalty[support] @ free**2 / 2
+
+            assert len(support) == 4
+            np.testing.assert_allclose(approx_fprime(b[support], objective), 0, atol=1e-4)

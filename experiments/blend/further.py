@@ -56,28 +56,33 @@ def per_user(score: Score, train: Any, validation: Any, users: Any) -> Any:
     return ndcg(ranker.ranking, 10)
 
 
-def logistic_coefficients(items: ItemItem, likes: Any, negative_weight: float) -> Any:
-    """B on the support of ``items``, by Newton steps over all pairs: users weigh d, the ridge is that of ``items``."""
+def logistic_coefficients(items: ItemItem, likes: Any, negative_weights: tuple[float, ...]) -> dict[float, Any]:
+    """B for each w by Newton steps over all pairs, on the support of ``items`` and with its d and its ridge."""
     users = items.state_.user_weights
     columns = sp.csc_matrix(likes, dtype=np.float64)
     by_column = sp.csc_matrix(items.coefficients_)
     squares = np.asarray(columns.multiply(users[:, None]).sum(axis=0)).ravel()  # G_ll
-    made = []
+    made: dict[float, list[Any]] = {w: [] for w in negative_weights}
     for item in range(columns.shape[1]):
         support = by_column.indices[by_column.indptr[item] : by_column.indptr[item + 1]]
         neighbours = columns[:, support]
-        gram = (neighbours.T @ neighbours.multiply(users[:, None])).toarray() * negative_weight
-        gram[np.diag_indices(len(support))] += items.reg + items.reg_scale * squares[support]
+        gram = (neighbours.T @ neighbours.multiply(users[:, None])).toarray()
+        penalty = np.diag(items.reg + items.reg_scale * squares[support])
         rows = columns.indices[columns.indptr[item] : columns.indptr[item + 1]]
-        own, weights, b = neighbours[rows].toarray(), users[rows], np.zeros(len(support))
-        for _ in range(NEWTON_STEPS if len(rows) else 0):
-            g = own @ b
-            pull = 1 / (1 + np.exp(g - 1))
-            slope = gram @ b - own.T @ (weights * (pull + negative_weight * g))
-            curvature = gram + own.T @ ((weights * (pull * (1 - pull) - negative_weight))[:, None] * own)
-            b -= np.linalg.solve(curvature, slope)
-        made.append(b)
-    return sp.csc_matrix((np.concatenate(made), by_column.indices, by_column.indptr), shape=by_column.shape).tocsr()
+        own, weights = neighbours[rows].toarray(), users[rows]
+        for w, found in made.items():
+            every, b = w * gram + penalty, np.zeros(len(support))
+            for _ in range(NEWTON_STEPS if len(rows) else 0):
+                g = own @ b
+                pull = 1 / (1 + np.exp(g - 1))
+                slope = every @ b - own.T @ (weights * (pull + w * g))
+                curvature = every + own.T @ ((weights * (pull * (1 - pull) - w))[:, None] * own)
+                b -= np.linalg.solve(curvature, slope)
+            found.append(b)
+    return {
+        w: sp.csc_matrix((np.concatenate(found), by_column.indices, by_column.indptr), shape=by_column.shape).tocsr()
+        for w, found in made.items()
+    }
 
 
 def candidates(train: Any, ideas: list[str]) -> dict[str, Score]:
@@ -101,8 +106,12 @@ def candidates(train: Any, ideas: list[str]) -> dict[str, Score]:
         both = sp.csr_matrix(items.coefficients_)
         return by_other(((both + both.T) / 2).tocsr())
 
+    @cache
+    def by_logistic_loss() -> dict[float, Any]:
+        return logistic_coefficients(items, likes, (1.0, 0.3))
+
     def logistic(negative_weight: float) -> Score:
-        return by_other(logistic_coefficients(items, likes, negative_weight).astype(np.float32))
+        return by_other(by_logistic_loss()[negative_weight].astype(np.float32))
 
     @cache
     def people() -> Any:
