@@ -4,12 +4,13 @@
 
 A tenth of the training entries is held out. Each method gets the six points of its grid and then up to six more: of the
 neighbours of its best point so far, one parameter moved by one step of its ladder, until none is left. So no choice
-stays at an end of a grid that could go on, for any method; no trial is begun after --cpu-limit seconds of a method. The
-point of the highest nDCG@10 is refitted on all of the training data and tested. Blend() is not tuned at all; "Blend,
-weights found" chooses its weights by itself. EASE is ItemItem(neighbors=None), SLIM and iALS++ are irspack's, cosine
-and BM25 implicit's. SLIM is an elastic net of every column, the same coefficients as scikit-learn's ElasticNet gives
-(tests/test_experiments.py). EASE is skipped, and said so, where its dense matrix needs more than --memory-mb. Writes
-results/peers_<data>.json after every trial (what is there is kept); report.py makes the table.
+stays at an end of a grid that could go on, for any method; no trial is begun after --cpu-limit seconds of a method, and
+a search that this ended is marked. The point of the highest nDCG@10 is refitted on all of the training data and tested.
+Blend() is not tuned at all; "Blend, weights found" chooses its weights by itself. EASE is ItemItem(neighbors=None),
+SLIM and iALS++ are irspack's, cosine and BM25 implicit's. SLIM is an elastic net of every column, the same coefficients
+as scikit-learn's ElasticNet gives (tests/test_experiments.py). EASE is skipped, and said so, where its dense matrix
+needs more than --memory-mb. Writes results/peers_<data>.json after every trial (what is there is kept); report.py makes
+the table.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ LADDERS: dict[str, dict[str, tuple[float, ...]]] = {
         "reg": (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1),
     },
     "OneClassMF": {
-        "negative": (0.125, 0.25, 0.5, 1.0, 2.0, 4.0), "ridge": (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8),
+        "negative": (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0), "ridge": (0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0),
         "gamma": (0.0, 0.25, 0.5),
     },
     "ItemItem": {
@@ -184,10 +185,12 @@ def tuned(
     def best() -> Point:
         return max(trials, key=lambda trial: trial["ndcg@10"])["parameters"] if trials else grid[0]
 
-    while ladders and len(trials) < most and sum(trial["cpu"] for trial in trials) < cpu_limit:
+    stopped = False
+    while ladders and len(trials) < most:
         tried = [trial["parameters"] for trial in trials]
         left = [point for point in grid if point not in tried] or neighbors(best(), ladders, tried)
-        if not left:
+        stopped = bool(left) and sum(trial["cpu"] for trial in trials) >= cpu_limit
+        if stopped or not left:
             break
         start = time.process_time()
         found = quality(make(inner, **left[0]), inner, validation)
@@ -197,7 +200,8 @@ def tuned(
     start = time.process_time()
     model = make(train, **best())
     seconds = time.process_time() - start
-    return {"best": best(), "trials": trials, "cpu": seconds, "test": quality(model, train, test)}
+    found = {"best": best(), "trials": trials, "cpu": seconds, "test": quality(model, train, test)}
+    return found | ({"stopped": cpu_limit} if stopped else {})
 
 
 def main() -> None:

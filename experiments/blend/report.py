@@ -163,7 +163,8 @@ def peers(results: list[dict[str, Any]]) -> list[str]:
             f"\n## Beside others: {result['data']}\n",
             "Best by validation of six points and up to six neighbours of the best so far, for every method alike;",
             'refitted and tested, one split. `Blend()` is not tuned, and "weights found" chooses its weights itself.',
-            f"{edges.LEGEND}\n",
+            f"{edges.LEGEND}",
+            "‡ less effort than the others had: the search was ended by a limit on CPU time.\n",
             "| method | nDCG@10 | nDCG@20 | recall@20 | CPU s, final fit | chosen | points |",
             "|---|---|---|---|---|---|---|",
         ]
@@ -177,7 +178,8 @@ def peers(results: list[dict[str, Any]]) -> list[str]:
             numbers = " | ".join(f"{100 * record['test'][name]:.2f}" for name in ("ndcg@10", "ndcg@20", "recall@20"))
             tried = [trial["parameters"] for trial in record["trials"]]
             chosen = edges.marked(record["best"], tried) or "defaults"
-            lines.append(f"| {method} | {numbers} | {record['cpu']:.1f} | {chosen} | {len(tried) or ''} |")
+            points = f"{len(tried) or ''}" + (f"‡, {record['stopped']:g} s" if "stopped" in record else "")
+            lines.append(f"| {method} | {numbers} | {record['cpu']:.1f} | {chosen} | {points} |")
     return lines
 
 
