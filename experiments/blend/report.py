@@ -33,6 +33,7 @@ python experiments/blend/ranks.py                              # the rank of One
 python experiments/blend/validation.py                         # choices behind the defaults, by validation alone
 python experiments/blend/further.py                            # ideas beyond, by validation alone
 python experiments/blend/tuned.py                              # all parameters of a blend, by validation, tested once
+python experiments/blend/tuned.py --folds 4 --most 30          # the same with more effort
 python experiments/blend/peers.py                              # other recommenders, twelve trials each at most
 python experiments/blend/report.py
 ```
@@ -188,7 +189,7 @@ def tuned(results: list[dict[str, Any]]) -> list[str]:
     for result in results:
         seeds = result["seeds"]
         lines += [
-            f"\n## All parameters of a blend by validation: {result['data']}\n",
+            f"\n## All parameters of a blend by validation: {result['data']}, {result['folds']} folds\n",
             f"A new 9:1 split per seed. Steps that gained more than {result['margin']:g} standard error of the gain on "
             f"held-out training",
             f"entries (a tenth, {result['folds']} times) were kept; the last point was tested once.\n",

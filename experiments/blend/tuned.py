@@ -1,13 +1,13 @@
 """A blend whose parts are tuned too, on held-out training entries alone, then tested once: what is left to gain.
 
-    python experiments/blend/tuned.py [--data ml1m] [--seeds 3] [--smoke]
+    python experiments/blend/tuned.py [--data ml1m] [--seeds 0 1 2] [--folds 2] [--most 20] [--smoke]
 
 For each 9:1 split of the data (the seed's), a tenth of its training entries is held out, twice (--folds). From the
 parameters of Blend() one at a time moves by a step of its ladder; the weight of ItemItem is the best of
 blend_weights.GRID at every point. A step is kept if the mean nDCG@10 on held-out entries gains more than --margin
 standard errors of that gain, user by user, so that the search does not follow noise. The last point is fitted to all
-training entries and measured on the test entries once, beside Blend(). Writes results/tuned_<data>.json after every
-seed; report.py makes the table.
+training entries and measured on the test entries once, beside Blend(). Writes results/tuned_<data>_<folds>_folds.json
+after every seed; report.py makes the table.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def main() -> None:
     if options.smoke:
         options.data, options.seeds, options.most, options.folds = ["debian"], [0], 3, 1
     for name in options.data:
-        path = options.results / f"tuned_{name}.json"
+        path = options.results / f"tuned_{name}_{options.folds}_folds.json"
         written = not (options.smoke and options.results == RESULTS)
         record: Point = {"data": name, "folds": options.folds, "margin": options.margin, "seeds": []}
         if path.exists() and not options.smoke:
