@@ -79,7 +79,7 @@ class ItemItem(ScoredModel):
     Parameters
     ----------
     neighbors : number N of other items that an item may depend on; ``None`` is all, in closed form (EASE): n² numbers,
-        for likes of one weight.
+        for likes of one weight (and m² more, if ``memory_mb`` has them, where users are fewer: m³ operations, not n³).
     reg, reg_scale : ridge of coefficient B_lj: ``reg`` + ``reg_scale`` · G_ll.
     negative_weight : weight of a pair that is not stored, beside the 1 of a stored one.
     user_exponent : users weigh d_i ∝ |Ω_i|^−exponent, of mean 1: how much less an event of an active user says.
