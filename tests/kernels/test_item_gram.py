@@ -113,10 +113,11 @@ def test_regress_columns(width, negative_weight):
     nearest = nearest_twin(gram_twin(values, weights), np.ones(size), width).astype(np.int32)
     solved = np.zeros(nearest.shape)
     scratch = regression_scratch(size, width)
+    targets = np.random.default_rng(0).permutation(size)
     for start, stop in ((0, 9), (9, size)):
         failed = regress_columns(
-            start, stop, nearest, *columns[:2], column_weights, likes, *rows, weights, negative_weight, False, ridge,
-            *gram, solved, *scratch,
+            start, stop, targets, nearest, *columns[:2], column_weights, likes, *rows, weights, negative_weight, False,
+            ridge, *gram, solved, *scratch,
         )  # fmt: skip
         assert failed == -1
     expected = regression_twin(values, weights, nearest, negative_weight, ridge)
@@ -140,8 +141,8 @@ def test_regress_columns_of_even_weights_needs_the_gram_matrix_alone(width, weig
     solved = np.zeros(nearest.shape)
     no_users = np.full(len(columns[0]), 10**9)  # of any item: none is read
     failed = regress_columns(
-        0, size, nearest, no_users, *columns[1:2], column_weights, likes, *rows, weights, weight, True, 2 + gram[3],
-        *gram, solved, *regression_scratch(size, width),
+        0, size, np.arange(size), nearest, no_users, *columns[1:2], column_weights, likes, *rows, weights, weight, True,
+        2 + gram[3], *gram, solved, *regression_scratch(size, width),
     )  # fmt: skip
     assert failed == -1
     expected = regression_twin(values, weights, nearest, weight, 2 + gram[3])
@@ -154,8 +155,8 @@ def test_regress_columns_names_a_singular_system():
     gram = stored_gram(values, np.ones(4))
     nearest = np.array([[2, 1], [2, 0], [1, 0]], np.int32)
     failed = regress_columns(
-        0, 3, nearest, *columns[:2], column_weights, likes, *rows, np.ones(4), 1.0, False, np.zeros(3), *gram,
-        np.zeros((3, 2)), *regression_scratch(3, 2),
+        0, 3, np.arange(3), nearest, *columns[:2], column_weights, likes, *rows, np.ones(4), 1.0, False, np.zeros(3),
+        *gram, np.zeros((3, 2)), *regression_scratch(3, 2),
     )  # fmt: skip
     assert failed == 0
 

@@ -144,6 +144,7 @@ def fill_later(
 def regress_columns(
     start: Any,
     stop: Any,
+    targets: Any,
     nearest: Any,
     column_start: Any,
     users: Any,
@@ -165,7 +166,7 @@ def regress_columns(
     places: Any,
     found: Any,
 ) -> int:
-    """Solve A b = h for the target columns t in [start, stop) into ``solved``; their candidates N are ``nearest[t]``.
+    """Solve A b = h for the columns t of targets[start:stop] into ``solved``; their candidates N are ``nearest[t]``.
 
         A = ρ G_NN + Σ_{i∈Ω_t} d_i (c_it − ρ) x_iN x_iNᵀ + diag(ridge_N),   h = Σ_{i∈Ω_t, liked} d_i c_it x_iN
 
@@ -179,7 +180,8 @@ def regress_columns(
     """
     none = np.uint32(nearest.shape[1])
     own = np.uint32(nearest.shape[1] + 1)
-    for t in range(start, stop):
+    for target in range(start, stop):
+        t = targets[target]
         size = 0
         while size < nearest.shape[1] and nearest[t, size] >= 0:
             size += 1

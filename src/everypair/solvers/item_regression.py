@@ -51,6 +51,7 @@ def regress(gram: ItemGram, nearest: NDArray[np.int32], columns: Columns, ridge:
     penalty = ridge.of(gram.diagonal)
     weight = dtype.type(ridge.negative_weight)
     even = columns is gram.columns and bool(columns.likes.all()) and bool(np.all(columns.weights == weight))
+    targets = np.argsort(nearest[:, 0], kind="stable")  # who share their most frequent item read the same rows of G
     scratch: dict[int, tuple[Array, ...]] = {}
 
     def work(chunk: Chunk, worker: int) -> int:
@@ -60,9 +61,9 @@ def regress(gram: ItemGram, nearest: NDArray[np.int32], columns: Columns, ridge:
                 np.empty(width, np.int64),
             )  # fmt: skip
         return regress_columns(
-            *chunk, nearest, columns.start, columns.users, columns.weights, columns.likes, gram.row_start, gram.items,
-            gram.signs, gram.user_weights, weight, even, penalty, gram.start, gram.later, gram.values, gram.diagonal,
-            solved, *scratch[worker],
+            *chunk, targets, nearest, columns.start, columns.users, columns.weights, columns.likes, gram.row_start,
+            gram.items, gram.signs, gram.user_weights, weight, even, penalty, gram.start, gram.later, gram.values,
+            gram.diagonal, solved, *scratch[worker],
         )  # fmt: skip
 
     if max(run_chunks(work, even_chunks(n_targets, COLUMNS_AT_ONCE), n_threads)) >= 0:
