@@ -29,6 +29,7 @@ nothing):
 python experiments/blend/quality.py                            # Blend() with all defaults, 3 seeds
 python experiments/blend/quality.py --one-split --data ml1m    # the same split for all seeds
 python experiments/blend/quality.py --auto                     # weights found on held-out training entries
+python experiments/blend/quality.py --cost --anew --seeds 1    # CPU seconds and memory alone, on a quiet machine
 python experiments/blend/ranks.py                              # the rank of OneClassMF, by validation alone
 python experiments/blend/validation.py                         # choices behind the defaults, by validation alone
 python experiments/blend/further.py                            # ideas beyond, by validation alone
@@ -84,9 +85,12 @@ def quality(title: str, results: list[dict[str, Any]]) -> list[str]:
 
 
 def cost(results: list[dict[str, Any]]) -> list[str]:
+    if not results:
+        return []
     lines = [
         "\n## Cost\n",
-        "CPU seconds, warm kernels, 2 threads of one small machine; peak memory of the process, evaluation included.\n",
+        "CPU seconds, warm kernels, 2 threads of one small machine that did nothing else (`quality.py --cost`);",
+        "peak memory of the process.\n",
         "| data | rank | training, factors | blend | ratio | top 10 for all, factors | blend | ratio | peak MB |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
@@ -286,7 +290,7 @@ def main() -> None:
     parts += quality("All defaults, one split, the seeds of the models differ", one_split)
     parts += quality("Weights found on held-out training entries", found)
     parts += quality("Weights found, one split", load(results, "quality_auto_one_split_"))
-    parts += cost(plain) + peers(load(results, "peers_")) + further(load(results, "further_"))
+    parts += cost(load(results, "cost_")) + peers(load(results, "peers_")) + further(load(results, "further_"))
     parts += tuned(load(results, "tuned_")) + ranks(load(results, "ranks_"))
     parts += default_costs(load(results, "validation_")) + validation(load(results, "validation_"))
     page = (HERE if results == HERE / "results" else results) / "README.md"
