@@ -70,6 +70,7 @@ def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[Sharded
         _side(tasks, mine, shards, pairs.sides[1 - side].places, side_features(tasks, mine, shards, terms, side))
         for side, (mine, shards) in enumerate(sides)
     )
+    pairs.sides[RIGHT].pieces.clear()  # nobody else asks for them, and their shards hold the same pairs
     return left, right
 
 
