@@ -39,6 +39,32 @@ def test_a_worker_that_is_killed_in_the_second_sweep(caplog):
     assert any("is gone: what it held is computed again elsewhere" in record.message for record in caplog.records)
 
 
+def test_a_worker_that_is_killed_with_the_weights_of_features():
+    random = np.random.default_rng(1)
+    users, items = random.standard_normal((7000, 3)), random.standard_normal((4500, 2))
+    ends = []
+    for kill in (False, True):
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster,
+            Client(cluster) as client,
+        ):
+            home = {}
+
+            def look(sweep, cluster=cluster, client=client, home=home, kill=kill):
+                if kill and sweep.iteration == 2:
+                    address = next(iter(client.who_has(sweep.state.left_parameters).values()))[0]
+                    home[0] = address
+                    next(
+                        one for one in cluster.workers.values() if one.worker_address == address
+                    ).process.process.kill()
+
+            fitted = model(max_iter=3).fit(PAIRS, users, items, client=Cluster(client, shards=(3, 2)), callbacks=[look])
+            ends.append(fitted)
+            assert bool(home) == kill
+    assert np.array_equal(ends[0].left_feature_weights_, ends[1].left_feature_weights_)
+    assert np.array_equal(ends[0].left_factors_, ends[1].left_factors_)
+
+
 KILLED = """
 import os, sys
 import numpy as np, scipy.sparse as sp
