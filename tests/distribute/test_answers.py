@@ -105,3 +105,16 @@ def test_a_saved_model_is_like_any_other(fitted, tmp_path):
     fitted.save(tmp_path / "model.ep")
     again = load(tmp_path / "model.ep")
     assert np.array_equal(again.recommend(n=2)[0], fitted.recommend(n=2)[0])
+
+
+def test_validation_of_a_training_from_files(clients, log, tmp_path):
+    once = log.drop_duplicates(["user", "item"])
+    held_out = once.sample(300, random_state=0)
+    rest = once.drop(held_out.index)
+    held_out = held_out[held_out["user"].isin(rest["user"]) & held_out["item"].isin(rest["item"])]
+    rest.to_parquet(tmp_path / "part-0.parquet")
+    there = model().fit(tmp_path, validation=held_out, client=Cluster(clients(2)))
+    alone = model().fit(rest, validation=held_out)
+    assert there.history_[-1]["ndcg@10"] == pytest.approx(alone.history_[-1]["ndcg@10"], abs=0.05)
+    with pytest.raises(ValueError, match="events with ids"):
+        model().fit(tmp_path, validation=np.eye(3), client=Cluster(clients(2)))

@@ -105,7 +105,7 @@ def test_what_a_cluster_does_not_do(clients):
 
 
 def test_a_validation_of_another_shape(clients):
-    with pytest.raises(ValueError, match=r"test has the shape \(3, 4\), it must be \(4, 4\)"):
+    with pytest.raises(ValueError, match=r"validation has the shape \(3, 4\), it must be \(4, 4\)"):
         OneClassMF(rank=1, max_iter=1).fit(np.eye(4), validation=sp.csr_array((3, 4)), client=clients(2))
 
 

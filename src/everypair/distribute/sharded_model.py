@@ -41,7 +41,7 @@ class ShardedModel:
     pairs: ShardedPairs
     left: list[Any]
     right: list[Any]
-    sides: tuple[ShardedSide, ShardedSide]
+    sides: tuple[ShardedSide, ...]
     learnt: Mapping[str, Any] = field(default_factory=dict, repr=False)
     weights: tuple[Any, Any] = (None, None)  # futures of W of the sides with features
 
@@ -114,11 +114,7 @@ class ShardedModel:
     def metrics(self, test: Any, ks: Sequence[int] = KS, average: str = "test") -> Metrics:
         """Ranking metrics of held-out positives (a matrix of the same shape), ranked shard by shard."""
         lengths = check_lengths(ks)
-        positives = positive_pattern(test, "test")
-        if positives.shape != self.pairs.shape:
-            raise ValueError(f"test has the shape {positives.shape}, it must be {self.pairs.shape} as in training.")
-        if positives.nnz == 0:
-            raise ValueError("test holds no positive (no value above 0): there is nothing to rank.")
+        positives = held_out_positives(test, self.pairs.shape, "test")
         futures = [
             self.tasks.task("rank", _rank, rows, piece, positives[slice(*chunk)], self.items, lengths, place=place)
             for chunk, rows, piece, place in self._left_shards()
@@ -156,6 +152,16 @@ class ShardedModel:
 
     def _ids(self, side: int) -> Ids | None:
         return None if self.pairs.ids is None else Ids._of_distinct(self.tasks.wait([self._all_ids(side)])[0])
+
+
+def held_out_positives(held_out: Any, shape: tuple[int, int], name: str) -> Any:
+    """The positives of a matrix of that shape, or a sentence."""
+    positives = positive_pattern(held_out, name)
+    if positives.shape != shape:
+        raise ValueError(f"{name} has the shape {positives.shape}, it must be {shape} as in training.")
+    if positives.nnz == 0:
+        raise ValueError(f"{name} holds no positive (no value above 0): there is nothing to rank.")
+    return positives
 
 
 def gathered_rows(tasks: Tasks, rows: list[Any]) -> Array:

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from everypair.data.matching import Known, as_events, held_out_matrix
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting
 from everypair.distribute.cluster import GATHERED_BYTES, Cluster
 from everypair.distribute.feature_rows import rows_here
 from everypair.distribute.set_up import Terms
-from everypair.distribute.sharded_model import ShardedModel
+from everypair.distribute.sharded_model import ShardedModel, held_out_positives
+from everypair.distribute.sharded_pairs import ShardedPairs
+from everypair.distribute.tasks import Tasks
 from everypair.distribute.train import train_on_cluster
 from everypair.models.recommend.defaults import auto_negative_weight, auto_reg, rank_for
 from everypair.models.recommend.factorization import check_rank
@@ -81,6 +84,7 @@ def fit_on_cluster(
     terms = Terms(loss, negatives, ridge, layout, dtype, rows_here(informed))
     validator = None
     if validation is not None:
+        validation = _held_out(tasks, pairs, validation)
 
         def validator(sides: Any) -> Any:
             return lambda state: ShardedModel(tasks, pairs, state.left, state.right, sides).metrics(validation, (10,))
@@ -102,6 +106,22 @@ def fit_on_cluster(
     here = size <= GATHERED_BYTES if cluster.gather == "auto" else bool(cluster.gather)
     weights = outcome.state.left_parameters, outcome.state.right_parameters
     return ShardedModel(tasks, pairs, outcome.state.left, outcome.state.right, sides, fields, weights), here
+
+
+def _held_out(tasks: Tasks, pairs: ShardedPairs, validation: Any) -> Any:
+    """Held-out positives as a matrix in the order of rows and columns there, checked before training."""
+    events = as_events(validation, "validation")
+    if (events is None) != (pairs.ids is None):
+        raise ValueError(
+            "validation must be a matrix where interactions are one, and events with ids (a file or a data frame) "
+            "where they are."
+        )
+    if events is not None:
+        known = ShardedModel(tasks, pairs, [], [], ())
+        assert known.user_ids is not None
+        assert known.item_ids is not None
+        validation = held_out_matrix(events, Known(known.user_ids, known.item_ids), "validation")
+    return held_out_positives(validation, pairs.shape, "validation")
 
 
 def gathered_state(sharded: ShardedModel) -> OneClassState:
