@@ -112,11 +112,11 @@ def peers():
 @pytest.fixture
 def execute(monkeypatch):
     """Run a script as ``python script.py …`` does, in this process; stored results must stay as they are."""
-    modules, before = set(sys.modules), snapshot()
+    before = snapshot()
     monkeypatch.delenv("EVERYPAIR_DATA", raising=False)
 
-    def forget():  # scripts of different folders have modules of the same name
-        for name in set(sys.modules) - modules:
+    def forget():  # scripts of different folders have modules of the same name, and other tests may have imported some
+        for name in list(sys.modules):
             found = getattr(sys.modules[name], "__file__", None)
             if found and any(Path(found).is_relative_to(ROOT / folder) for folder in ("benchmarks", "experiments")):
                 del sys.modules[name]
