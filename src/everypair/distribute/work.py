@@ -237,11 +237,6 @@ def begin(shard: Shard, factors: Array, weights: Array | None = None) -> Rows:
     if weights is not None:
         assert shard.features is not None
         factors = factors + shard.features.product(weights, worker_threads())
-    return as_they_are(shard, factors)
-
-
-def as_they_are(shard: Shard, factors: Array) -> Rows:
-    """Rows that a sweep can begin with."""
     return Rows(factors, Sums(gram=gram_nodes(shard, factors)))
 
 
