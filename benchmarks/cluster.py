@@ -4,8 +4,9 @@
     python benchmarks/cluster.py --pairs 20000000 --users 250000 --items 25000 --rounds 1 --name cluster_larger
     python benchmarks/cluster.py --folder /tmp/events --pairs 51000000 --users 480189 --items 17770 --memory 2.5GB
 
-Worker processes have one thread each and talk over sockets of this machine. Both fits start from the same seed, run
-alternately, and must end with the same factors. Bytes are what the workers say they have sent, against the formula in
+Worker processes have one thread each, keep their memory (``everypair.distribute.local_cluster``; ``--plain`` leaves
+Dask's own settings) and talk over sockets of this machine. Both fits start from the same seed, run alternately after
+one that does not count, and must end with the same factors. Bytes are what the workers say they have sent, against the formula in
 ``everypair.distribute.solver.bytes_per_sweep``. With ``--folder`` the pairs are written there as Parquet first and read
 by the workers, which are limited to ``--memory`` each; one process is then left out.
 """
@@ -50,6 +51,7 @@ def overhead(client: Any, matrix: Any, options: Any) -> dict[str, Any]:
     parameters = {"rank": options.rank, "max_iter": options.sweeps, "tol": 0.0, "random_state": 0}
     rounds: dict[str, Any] = {"here": [], "there": [], "bytes": []}
     OneClassMF(**parameters, n_threads=options.workers).fit(matrix)
+    OneClassMF(**parameters).fit(matrix, client=Cluster(client, shards=options.shards))
     for _ in range(options.rounds):
         here = OneClassMF(**parameters, n_threads=options.workers).fit(matrix)
         marks: list[int] = []
@@ -98,6 +100,8 @@ def from_files(client: Any, matrix: Any, options: Any) -> dict[str, Any]:
 def main() -> None:
     from distributed import Client, LocalCluster
 
+    from everypair.distribute import local_cluster
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, default=69_878)
     parser.add_argument("--items", type=int, default=10_677)
@@ -108,6 +112,7 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memory", default="0", help="limit of a worker, such as 2.5GB")
+    parser.add_argument("--plain", action="store_true", help="workers by Dask's own settings")
     parser.add_argument("--name", help="of the result file")
     parser.add_argument("--folder", type=Path, help="write Parquet files there and train from them")
     options = parse(parser, RESULTS, users=5000, items=3000, pairs=20_000, rank=4, rounds=1, sweeps=4, shards=2)
@@ -118,14 +123,15 @@ def main() -> None:
         matrix = read_large(options.folder / "csr")
     record = {
         "machine": machine(), "pairs": int(matrix.nnz), "users": options.users, "items": options.items,
-        "rank": options.rank, "workers": options.workers, "memory limit": options.memory,
+        "rank": options.rank, "workers": options.workers, "memory limit": options.memory, "plain": options.plain,
     }  # fmt: skip
-    with (
-        LocalCluster(
+    if options.plain:
+        local = LocalCluster(
             n_workers=options.workers, threads_per_worker=1, dashboard_address=":0", memory_limit=options.memory
-        ) as local,
-        Client(local) as client,
-    ):
+        )
+    else:
+        local = local_cluster(options.workers, options.memory)
+    with local, Client(local) as client:
         measured = overhead(client, matrix, options) if options.folder is None else from_files(client, matrix, options)
     name = options.name or ("cluster" if options.folder is None else "cluster_files")
     (options.results / f"{name}.json").write_text(json.dumps({**record, **measured}, indent=1) + "\n")
@@ -135,8 +141,9 @@ def main() -> None:
         return
     here = float(np.median(measured["here"]))
     moved = float(np.median(measured["bytes"]))
+    means = float(np.mean(measured["there"]) / np.mean(measured["here"]))
     print(f"one process, {options.workers} threads: {here:.3f} s a sweep; {options.workers} workers: {there:.3f} s, "
-          f"{there / here:.2f} times as long; the same bits")  # fmt: skip
+          f"{there / here:.2f} times as long ({means:.2f} by means); the same bits")  # fmt: skip
     print(f"bytes sent in a sweep: {moved / 1e6:.2f} MB, formula {measured['formula'] / 1e6:.2f} MB")
 
 

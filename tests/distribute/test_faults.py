@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 
 from everypair import OneClassMF
 from everypair.distribute import Cluster, ShardCheckpoint
@@ -52,6 +52,7 @@ def test_a_worker_that_is_killed_with_the_weights_of_features():
 
             def look(sweep, cluster=cluster, client=client, home=home, kill=kill):
                 if kill and sweep.iteration == 2:
+                    wait(sweep.state.left_parameters)
                     address = next(iter(client.who_has(sweep.state.left_parameters).values()))[0]
                     home[0] = address
                     next(

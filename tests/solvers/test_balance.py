@@ -6,7 +6,7 @@ import pytest
 from everypair.problem.layout import Layout
 from everypair.solvers import balance
 from everypair.solvers.alternating import Alternating
-from everypair.solvers.balance import Balanced, balancing
+from everypair.solvers.balance import Balance, balancing
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.momentum import Momentum
 from everypair.solvers.side import SideSteps
@@ -20,11 +20,14 @@ from ..problem.test_side_information import known_of
 def test_the_least_ridge_is_the_sum_of_singular_values():
     random = np.random.default_rng(0)
     U, V = random.normal(size=(30, 4)), 20 * random.normal(size=(20, 4))
-    A, inverse = balancing(U.T @ U, V.T @ V)
+    found = balancing(U.T @ U, V.T @ V)
+    A, inverse = found.matrix, found.inverse
     np.testing.assert_allclose(A @ inverse, np.eye(4), atol=1e-12)
     np.testing.assert_allclose(A, A.T, atol=1e-14)
     after = 0.5 * (np.sum((U @ A) ** 2) + np.sum((V @ inverse) ** 2))
     assert after == pytest.approx(np.linalg.svd(U @ V.T, compute_uv=False).sum(), rel=1e-8)
+    before = 0.5 * (np.sum(U**2) + np.sum(V**2))
+    assert found.gain == pytest.approx(before - after, rel=1e-10)
     np.testing.assert_allclose(A @ (U.T @ U) @ A, inverse @ (V.T @ V) @ inverse, rtol=1e-3)
     for _ in range(20):
         other = A @ (np.eye(4) + 0.1 * random.normal(size=(4, 4)))
@@ -46,7 +49,7 @@ def test_what_cannot_be_balanced_is_left_alone():
 def test_a_direction_that_is_gone_stays_within_bounds():
     thin = np.ones((3, 3), np.float32) - 1e-6 * np.eye(3)  # rounding, less than nothing in two directions
     pairs = balancing(np.diag([1.0, 0.0, 1e-9]), np.diag([1e8, 1e8, 0.0])), balancing(thin, 1e6 * np.eye(3))
-    for matrix in (matrix for pair in pairs for matrix in pair):
+    for matrix in (matrix for found in pairs for matrix in (found.matrix, found.inverse)):
         sizes = np.linalg.eigvalsh(matrix)
         assert np.isfinite(sizes).all()
         assert sizes[-1] / sizes[0] <= 1.001 * np.sqrt(balance.SPREAD)
@@ -65,7 +68,8 @@ def test_scores_stay_and_the_ridge_falls(embeddings, biases, graph):
     plain = Alternating(objective, RowSteps(), SideSteps())
     layout = Layout(COLUMNS - 2, True) if biases == "biased" else Layout(COLUMNS)
     begin = random_start(objective, layout, np.random.default_rng(0))
-    swept, balanced = plain.step(begin), Balanced(plain, objective).step(begin)
+    swept = plain.step(begin)
+    balanced = Balance(objective)(swept)
     assert balanced.objective < swept.objective
     np.testing.assert_allclose(balanced.left @ balanced.right.T, swept.left @ swept.right.T, atol=1e-10)
     value = objective.value(balanced.parameters(0), balanced.parameters(1))
@@ -75,28 +79,14 @@ def test_scores_stay_and_the_ridge_falls(embeddings, biases, graph):
         constant = layout.constant(side)
         if constant is not None:
             assert np.array_equal(factors[:, layout.rank :], (swept.left, swept.right)[side][:, layout.rank :])
-    again = Balanced(plain, objective)
-    again.solver = Standing(balanced)
-    assert again.step(begin) is balanced  # nothing is left to gain
-
-
-class Standing:
-    """Ends every sweep in one state."""
-
-    descends = True
-
-    def __init__(self, state):
-        self.state = state
-
-    def step(self, state):
-        return self.state
+    assert Balance(objective)(balanced) is balanced  # nothing is left to gain
 
 
 def test_no_ridge_no_balance():
     problem = build(Case(), shape=(12, 9), reg=(0.0, 0.0))
     plain = Alternating(problem.objective, RowSteps())
-    begin = Factors(*start(problem.dense))
-    assert np.array_equal(Balanced(plain, problem.objective).step(begin).left, plain.step(begin).left)
+    swept = plain.step(Factors(*start(problem.dense)))
+    assert Balance(problem.objective)(swept) is swept
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -105,7 +95,7 @@ def test_threads_do_not_change_a_bit(dtype):
     for n_threads in (1, 2, 3):
         problem = build(Case(), shape=(5000, 200), dtype=dtype, n_threads=n_threads)
         objective = problem.objective
-        solver = Momentum(Balanced(Alternating(objective, RowSteps()), objective), n_threads)
+        solver = Momentum(Alternating(objective, RowSteps()), n_threads, Balance(objective))
         state = Factors(*start(problem.dense, dtype=dtype))
         for _ in range(6):
             state = solver.step(state)

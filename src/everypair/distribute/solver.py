@@ -5,14 +5,17 @@ live, the rows that the left shards need travel to them, these improve; then the
 verdict comes back to the client. A side with features takes several graphs. Bytes that travel in a sweep: (rows of the
 other side that the shards of a worker need and that live elsewhere) × rank × bytes of a number, both ways, and some
 k × k matrices of every shard to every worker.
+
+The verdict takes a while to come and the next graph to go. Meanwhile the workers prepare the next sweep as it will be
+if this one went well: they move the right side on, sum it up and rotate it. What was prepared is read if the next sweep
+does begin there, and forgotten otherwise.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import repeat
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -21,11 +24,12 @@ from numpy.typing import NDArray
 from everypair.distribute import through_features, work
 from everypair.distribute.feature_step import FeatureStep, SideFeatures, added
 from everypair.distribute.tasks import Tasks
-from everypair.distribute.verdict import Verdict, judge, ridge_of, way_of, weight_sums
+from everypair.distribute.verdict import Verdict, judge, weight_sums
 from everypair.parallel import BLOCK_ROWS, Chunk
 from everypair.problem.gram_square import GramSquare
 from everypair.problem.layout import LEFT, RIGHT, Layout
 from everypair.solvers.half_step import RowSteps
+from everypair.solvers.momentum import grown
 from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
 
@@ -65,6 +69,23 @@ class Swept(Factors):
     against: float = 0.0
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """The right side turned for a sweep that begins ``beta`` times the way from ``before`` further along than ``now``.
+
+    All three are futures of its shards.
+    """
+
+    now: list[Any]
+    before: list[Any]
+    beta: float
+    turned: list[Any]
+
+    def fits(self, begun: Begun) -> bool:
+        """Whether that sweep is the one which begins."""
+        return self.now is begun.now.right and self.before is begun.before.right and self.beta == begun.beta
+
+
 class ShardedAlternating:
     """Sweeps over both sides on a cluster.
 
@@ -89,20 +110,21 @@ class ShardedAlternating:
         self._balanced_columns = self._free[LEFT] & self._free[RIGHT] if balance else None
         self._blocks = sides[LEFT].blocks, sides[RIGHT].blocks
         self._constants = layout.constant(LEFT), layout.constant(RIGHT)
+        self._ahead: Ahead | None = None
 
     def step(self, state: Factors) -> Swept:
         """One sweep over both sides, and balance where it pays."""
-        left, left_weights = self._improve(LEFT, state, state.right, self._first_sums(state))
+        left, left_weights = self._improve(LEFT, state, *self._first_turned(state))
         left_sums = self._sums(LEFT, left)
-        right, right_weights = self._improve(RIGHT, state, left, left_sums)
+        right, right_weights = self._improve(RIGHT, state, self._turned(LEFT, left, left_sums), left_sums)
         both, weights = (left_sums, self._sums(RIGHT, right)), (left_weights, right_weights)
         judged = self.tasks.task(
-            "judge", judge, both, self._weight_sums(weights), self._ways(state, (left, right), featured=True),
+            "judge", judge, both, self._weight_sums(weights), self._ways(state, (left, right)),
             self._blocks, self.square, self._balanced_columns,
         )  # fmt: skip
-        held, verdict = self._held(left, right, weights, [judged])
+        held, (verdict,) = self._held(state, left, right, weights, [judged])
         self.tasks.notice()  # while the workers work
-        told: Verdict = self.tasks.wait(verdict)[0]
+        told: Verdict = self.tasks.wait([verdict])[0]
         swept = Swept(**held, objective=told.value, rounding=told.rounding, against=told.against)
         return swept if told.balance is None else self._balanced(state, swept, told)
 
@@ -123,7 +145,7 @@ class ShardedAlternating:
         weights = tuple(
             self._at_home(number, "move-weights", work.beyond, *both, beta) for number, both in enumerate(parameters)
         )
-        held, _ = self._held(left, right, weights)  # several graphs will read them
+        held, _ = self._held(now, left, right, weights)  # several graphs will read them
         return Begun(**held, now=now, before=before, beta=beta)
 
     def turned_back(self, now: Factors, begun: Factors, after: Factors) -> bool:
@@ -132,12 +154,10 @@ class ShardedAlternating:
         assert isinstance(after, Swept)
         return after.against > 0
 
-    def _ways(
-        self, begun: Factors, after: tuple[list[Any], list[Any]], featured: bool = False
-    ) -> tuple[list[Any], list[Any]]:
-        """Tasks that compare every shard's rows with where they began, if that was further along.
+    def _ways(self, begun: Factors, after: tuple[list[Any], list[Any]]) -> tuple[list[Any], list[Any]]:
+        """Tasks that compare rows of sides with features with where they began, if that was further along.
 
-        ``featured``: of sides with features alone, since the half-step of others has compared them.
+        Without features the half-step compares them.
         """
         if not isinstance(begun, Begun):
             return [], []
@@ -145,14 +165,14 @@ class ShardedAlternating:
             [
                 self.tasks.task(f"turned-back-{name}", work.against, *parts, place=place)
                 for *parts, place in zip(side.shards, getattr(begun.now, name), getattr(begun, name), rows, side.places)
-                if side.features is not None or not featured
+                if side.features is not None
             ]
             for name, side, rows in zip(SIDES, self.sides, after)
         )
         return left, right
 
     def _balanced(self, begun: Factors, swept: Swept, told: Verdict) -> Swept:
-        """Balance both sides, as :class:`~everypair.solvers.balance.Balanced` does."""
+        """Balance both sides, as :class:`~everypair.solvers.balance.Balance` does; nobody waits for it."""
         assert told.balance is not None
         parameters = swept.left_parameters, swept.right_parameters
         weights = tuple(
@@ -161,22 +181,12 @@ class ShardedAlternating:
         )
         left, right = (
             [
-                self.tasks.task(f"balance-{name}", work.change, shard, rows, matrix, W, place=place)
+                self.tasks.task(f"balance-{name}", work.change, shard, rows, matrix, place=place)
                 for shard, rows, place in zip(side.shards, getattr(swept, name), side.places)
             ]
-            for name, side, matrix, W in zip(SIDES, self.sides, told.balance, weights)
+            for name, side, matrix in zip(SIDES, self.sides, told.balance)
         )
-        both = self._sums(LEFT, left), self._sums(RIGHT, right)
-        tasks = [
-            self.tasks.task("ridge", ridge_of, both, self._weight_sums(weights), self._blocks),
-            self.tasks.task("turned-back", way_of, self._ways(begun, (left, right)), self._blocks),
-        ]
-        held, tasks = self._held(left, right, weights, tasks)
-        new_ridge, against = self.tasks.wait(tasks)
-        if not new_ridge < told.ridge:
-            return swept
-        value = told.value - (told.ridge - new_ridge)
-        return Swept(**held, objective=value, rounding=told.rounding, against=against)
+        return replace(swept, **self._held(begun, left, right, weights)[0])
 
     def _sums(self, number: int, rows: Any) -> list[Any]:
         """What all machines have to know of a side."""
@@ -185,35 +195,49 @@ class ShardedAlternating:
             self.tasks.task(f"sums-{SIDES[number]}", work.sums_of, one, place=place) for one, place in zip(rows, places)
         ]
 
-    def _first_sums(self, state: Factors) -> list[Any]:
-        """What all machines have to know of the right side where a sweep begins."""
-        if not self._moves(state, RIGHT):
-            return self._sums(RIGHT, state.right)
+    def _turned(self, number: int, rows: list[Any], sums: list[Any]) -> list[Any]:
+        """A side's rows in the axes of the other side's half-step; ``sums`` are its own."""
+        side, free = self.sides[number], self._free[1 - number]
         return [
-            self.tasks.task("moved-sums", work.moved_sums, *parts, state.beta, place=place)
-            for *parts, place in zip(
-                self.sides[RIGHT].shards, state.now.right, state.before.right, self.sides[RIGHT].places
-            )
+            self.tasks.task(f"turn-{SIDES[number]}", work.turn, *one, sums, side.blocks, free, place=place)
+            for *one, place in zip(rows, side.shards, side.places)
         ]
+
+    def _turned_beyond(
+        self, now: list[Any], before: list[Any], beta: float, late: bool = False
+    ) -> tuple[list[Any], list[Any]]:
+        """The same of the right side where it moves on along its last way, and its sums there."""
+        side = self.sides[RIGHT]
+        sums = [
+            self.tasks.task("moved-sums", work.moved_sums, *parts, beta, place=place, late=late)
+            for *parts, place in zip(side.shards, now, before, side.places)
+        ]
+        last = sums, side.blocks, self._free[LEFT]
+        turned = [
+            self.tasks.task("turn-right", work.turn_beyond, *ways, beta, shard, *last, place=place, late=late)
+            for *ways, shard, place in zip(now, before, side.shards, side.places)
+        ]
+        return turned, sums
+
+    def _first_turned(self, state: Factors) -> tuple[list[Any], list[Any]]:
+        """The right side in the axes of a sweep's first half-step, and its sums unless all was prepared."""
+        ahead, self._ahead = self._ahead, None
+        if not self._moves(state, RIGHT):
+            sums = self._sums(RIGHT, state.right)
+            return self._turned(RIGHT, state.right, sums), sums
+        if ahead is not None and ahead.fits(state):
+            return ahead.turned, []
+        return self._turned_beyond(state.now.right, state.before.right, state.beta)
 
     def _moves(self, state: Factors, number: int) -> TypeGuard[Begun]:
         """Whether tasks that read a side's rows move them on themselves."""
         return isinstance(state, Begun) and self.sides[number].features is None
 
-    def _improve(self, number: int, state: Factors, other: Any, sums: list[Any]) -> tuple[list[Any], Any]:
-        """The half-step of all shards of a side, and of its W; ``sums`` are those of the other side."""
+    def _improve(self, number: int, state: Factors, turned: list[Any], sums: list[Any]) -> tuple[list[Any], Any]:
+        """The half-step of all shards of a side, and of its W; ``turned`` and ``sums`` are the other side's."""
         this, weights = (state.left, state.left_parameters) if number == LEFT else (state.right, state.right_parameters)
         side, opposite = self.sides[number], self.sides[1 - number]
         name, task, free = SIDES[number], self.tasks.task, self._free[number]
-        if number == LEFT and self._moves(state, RIGHT):
-            rows: Any = zip(state.now.right, state.before.right, repeat(state.beta))
-            turn: Any = work.turn_beyond
-        else:
-            rows, turn = ((one,) for one in other), work.turn
-        turned = [
-            task(f"turn-{SIDES[1 - number]}", turn, *one, shard, sums, opposite.blocks, free, place=place)
-            for one, shard, place in zip(rows, opposite.shards, opposite.places)
-        ]
         gathered = self._gathered(number, turned)
 
         def half_steps(*last: Any) -> list[Any]:
@@ -305,15 +329,29 @@ class ShardedAlternating:
         )  # fmt: skip
 
     def _held(
-        self, left: list[Any], right: list[Any], weights: tuple[Any, ...], others: Sequence[Any] = ()
+        self,
+        begun: Factors,
+        left: list[Any],
+        right: list[Any],
+        weights: tuple[Any, ...],
+        others: Sequence[Any] = (),
     ) -> tuple[dict[str, Any], list[Any]]:
-        """Start everything in one graph: futures of both sides' rows and weights, by name, and of the others."""
+        """Start everything in one graph: futures of both sides' rows and weights, by name, and of the others.
+
+        So is the beginning of the next sweep, where no side has features.
+        """
         there = [W for W in weights if W is not None]
-        futures = iter(self.tasks.start([*left, *right, *there, *others]))
+        ahead: list[Any] = []
+        if self._moves(begun, LEFT) and self._moves(begun, RIGHT):
+            ahead, _ = self._turned_beyond(right, begun.now.right, grown(begun.beta), late=True)
+        futures = iter(self.tasks.start([*left, *right, *there, *others, *ahead]))
         held: dict[str, Any] = {name: [next(futures) for _ in side] for name, side in zip(SIDES, (left, right))}
         for name, W in zip(SIDES, weights):
             held[f"{name}_parameters"] = None if W is None else next(futures)
-        return held, list(futures)
+        asked = [next(futures) for _ in others]
+        if self._moves(begun, LEFT) and self._moves(begun, RIGHT):
+            self._ahead = Ahead(held["right"], begun.now.right, grown(begun.beta), list(futures))
+        return held, asked
 
 
 def bytes_per_sweep(sides: tuple[ShardedSide, ShardedSide], columns: int, itemsize: int) -> int:

@@ -21,12 +21,20 @@ class LostWorker(RuntimeError):
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A task that is not started yet: a function and its arguments, and the worker that it prefers."""
+    """A task that is not started yet: a function and its arguments, the worker that it prefers, and whether it lets
+    others go first."""
 
     key: str
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     place: str | None
+    late: bool
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        """What the scheduler has to know of it."""
+        placed = {} if self.place is None else {"workers": [self.place], "allow_other_workers": True}
+        return placed | ({"priority": -1} if self.late else {})
 
 
 def _named(argument: Any, needed: list[Planned]) -> Any:
@@ -60,9 +68,11 @@ class Tasks:
             self._load[place] += int(work[number])
         return places
 
-    def task(self, name: str, function: Callable[..., Any], *arguments: Any, place: str | None = None) -> Planned:
+    def task(
+        self, name: str, function: Callable[..., Any], *arguments: Any, place: str | None = None, late: bool = False
+    ) -> Planned:
         """A task that is not started yet; tasks and futures among its arguments are replaced by what they give."""
-        return Planned(f"{name}-{uuid4().hex}", function, arguments, place)
+        return Planned(f"{name}-{uuid4().hex}", function, arguments, place, late)
 
     def start(self, tasks: Sequence[Any]) -> list[Any]:
         """Start tasks, all that they need in one graph, and return futures of their results, which stay there."""
@@ -70,22 +80,17 @@ class Tasks:
 
         if not tasks:
             return []
-        layers: dict[str | None, dict[str, Any]] = {}
+        layers: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         seen, waiting = set(), list(tasks)
         while waiting:
             task = waiting.pop()
             if task.key not in seen:
                 seen.add(task.key)
                 arguments = [_named(argument, waiting) for argument in task.arguments]
-                layers.setdefault(task.place, {})[task.key] = (task.function, *arguments)
+                layer, _ = layers.setdefault(f"{task.place}-{task.late}-{tasks[0].key}", ({}, task.annotations))
+                layer[task.key] = (task.function, *arguments)
         graph = HighLevelGraph(
-            {
-                f"{place}-{tasks[0].key}": MaterializedLayer(
-                    layer, {} if place is None else {"workers": [place], "allow_other_workers": True}
-                )
-                for place, layer in layers.items()
-            },
-            {f"{place}-{tasks[0].key}": set() for place in layers},
+            {name: MaterializedLayer(*layer) for name, layer in layers.items()}, {name: set() for name in layers}
         )
         futures: list[Any] = self.client.get(graph, [task.key for task in tasks], sync=False)
         return futures

@@ -11,18 +11,17 @@ from numpy.typing import NDArray
 from everypair.distribute.work import Nodes, Sums, gram_of, total
 from everypair.parallel import single_threaded_blas
 from everypair.problem.gram_square import GramSquare
-from everypair.problem.layout import LEFT, RIGHT
+from everypair.problem.layout import RIGHT
 from everypair.solvers.balance import LEAST, balancing, on_columns
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the client has to know of a sweep: F, how far rounding may take it, what is paid for both sides' factors,
-    the matrices that balance them, where that pays, and ⟨begun − after, after − now⟩."""
+    """What the client has to know of a sweep: F, how far rounding may take it, the matrices that balance both sides,
+    where that pays (F is then what it will be), and ⟨begun − after, after − now⟩ before that."""
 
     value: float
     rounding: float
-    ridge: float
     balance: tuple[NDArray[np.float64], NDArray[np.float64]] | None
     against: float
 
@@ -60,9 +59,8 @@ def judge(
     """Look at both sides after a half-step of the right one. ``columns`` may be balanced; ``None``: nothing may."""
     grams = [gram_of(side, count) for side, count in zip(sums, blocks)]
     pairs = float(total([one.pairs for one in sums[RIGHT]], blocks[RIGHT]))
-    ridge = ridge_of(sums, weights, blocks)
-    value = pairs + square(*grams) + ridge
-    found = None
+    value = pairs + square(*grams) + sum(_penalty(*parts) for parts in zip(sums, weights, blocks, strict=True))
+    balance = None
     if columns is not None and np.isfinite(value):
         left, right = (
             _ridge_gram(*parts)[np.ix_(columns, columns)] for parts in zip(sums, weights, blocks, strict=True)
@@ -70,18 +68,13 @@ def judge(
         with single_threaded_blas():
             found = balancing(left, right, LEAST * abs(value))
         if found is not None:
-            found = on_columns(found[LEFT], columns), on_columns(found[RIGHT], columns)
+            value -= found.gain
+            balance = on_columns(found.matrix, columns), on_columns(found.inverse, columns)
     known = tuple([one.way for one in side if one.way is not None] for side in sums)
-    return Verdict(value, square.rounding(*grams), ridge, found, way_of(known, blocks) + way_of(ways, blocks))
+    return Verdict(value, square.rounding(*grams), balance, _way(known, blocks) + _way(ways, blocks))
 
 
-def ridge_of(sums: Both, weights: OfWeights, blocks: tuple[int, int]) -> float:
-    """What is paid for both sides' parameters."""
-    left, right = (_penalty(*parts) for parts in zip(sums, weights, blocks, strict=True))
-    return left + right
-
-
-def way_of(ways: tuple[list[Nodes], ...], blocks: tuple[int, int]) -> float:
+def _way(ways: tuple[list[Nodes], ...], blocks: tuple[int, int]) -> float:
     """⟨begun − after, after − now⟩ of both sides; 0 where nothing was begun."""
     return sum(float(total(side, count)) for side, count in zip(ways, blocks) if side)
 

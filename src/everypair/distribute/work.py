@@ -265,12 +265,10 @@ def against(shard: Shard, now: Rows, begun: Rows, after: Rows) -> Nodes:
     return tree_nodes(parts, shard.first_block)
 
 
-def change(shard: Shard, rows: Rows, matrix: NDArray[np.float64], weights: Array | None = None) -> Rows:
-    """Rows times a matrix; ``weights`` are those of the features after it."""
-    with single_threaded_blas():
-        factors = times(rows.factors, matrix)
-        gram = gram_nodes(shard, factors) if shard.side == RIGHT else None
-        return Rows(factors, Sums(own_sums(shard, factors, weights)[0], gram))
+def change(shard: Shard, rows: Rows, matrix: NDArray[np.float64]) -> Rows:
+    """Rows times a matrix."""
+    factors = times(rows.factors, matrix)
+    return Rows(factors, Sums(gram=gram_nodes(shard, factors) if shard.side == RIGHT else None))
 
 
 def times(factors: Array, matrix: NDArray[np.float64]) -> Array:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everypair.kernels.squares import weighted_squares
-from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, sum_blocks, tree_sum
+from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, sum_blocks, thread_blocks, tree_sum
 
 DOT_ROWS = 4096
 
@@ -35,7 +35,7 @@ def gram(factors: NDArray[Any], weights: NDArray[Any], values: NDArray[Any] | No
            [ 6.,  3.]]), pull=array([[7.],
            [3.]]))
     """
-    return gram_of_sum(sum_blocks(partial(_gram_block, factors, weights, values), len(factors), n_threads))
+    return gram_of_sum(sum_blocks(_gram_block(factors, weights, values, n_threads), len(factors), n_threads))
 
 
 def gram_parts(
@@ -43,21 +43,28 @@ def gram_parts(
 ) -> list[NDArray[np.float64]]:
     """[VᵀQV, VᵀQṼ] of every block of rows."""
     blocks = even_chunks(len(factors), BLOCK_ROWS)
-    return run_chunks(partial(_gram_block, factors, weights, values), blocks, n_threads)
+    return run_chunks(_gram_block(factors, weights, values, n_threads), blocks, n_threads)
 
 
 def _gram_block(
-    factors: NDArray[Any], weights: NDArray[Any], values: NDArray[Any] | None, block: Chunk, worker: int
-) -> NDArray[np.float64]:
-    rows = slice(*block)
-    own = factors[rows].astype(np.float64)
-    weight = np.float64(weights[block[0]])
-    if (weights[rows] == weight).all():  # BLAS needs half the products for XᵀX
-        pull = own.sum(axis=0)[:, None] if values is None else own.T @ values[rows]
-        return np.asarray(weight * np.hstack([own.T @ own, pull]))
-    weighted = own * weights[rows, None]
-    pull = weighted.sum(axis=0)[:, None] if values is None else weighted.T @ values[rows]
-    return np.hstack([weighted.T @ own, pull])
+    factors: NDArray[Any], weights: NDArray[Any], values: NDArray[Any] | None, n_threads: int
+) -> Callable[[Chunk, int], NDArray[np.float64]]:
+    wide = thread_blocks(factors, np.float64, n_threads)
+    scaled = wide if (weights == weights[:1]).all() else thread_blocks(factors, np.float64, n_threads)
+
+    def work(block: Chunk, worker: int) -> NDArray[np.float64]:
+        rows = slice(*block)
+        own, weighted = wide[worker][: block[1] - block[0]], scaled[worker][: block[1] - block[0]]
+        own[:] = factors[rows]
+        weight = np.float64(weights[block[0]])
+        if (weights[rows] == weight).all():  # BLAS needs half the products for XᵀX
+            pull = own.sum(axis=0)[:, None] if values is None else own.T @ values[rows]
+            return np.asarray(weight * np.hstack([own.T @ own, pull]))
+        np.multiply(own, weights[rows, None], out=weighted)
+        pull = weighted.sum(axis=0)[:, None] if values is None else weighted.T @ values[rows]
+        return np.hstack([weighted.T @ own, pull])
+
+    return work
 
 
 def gram_of_sum(total: NDArray[np.float64]) -> Gram:

@@ -14,18 +14,25 @@ plain 43 / more than 45 and more than 30, balanced 25 / more than 45 and 7 / 11.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, single_threaded_blas, sum_blocks
+from everypair.parallel import (
+    BLOCK_ROWS,
+    Chunk,
+    even_chunks,
+    run_chunks,
+    single_threaded_blas,
+    sum_blocks,
+    thread_blocks,
+)
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.objective import Objective
 from everypair.problem.rotation import rotate
-from everypair.solvers.loop import Solver
 from everypair.solvers.state import Factors
 
 Array = NDArray[Any]
@@ -34,18 +41,23 @@ FLOOR = 1e-6  # of the mean diagonal: directions that are shorter are left alone
 SPREAD = 1e4  # of A²: more would cost digits of the scores
 
 
-class Balanced:
-    """Wraps a solver of both sides' factors: after its sweep they are balanced, if that lowers F by one in 10,000."""
+@dataclass(frozen=True)
+class Balancing:
+    """A, A⁻¹ and by how much they lower the ridge."""
 
-    descends = True
-    quadratic_only, structured = False, True
+    matrix: NDArray[np.float64]
+    inverse: NDArray[np.float64]
+    gain: float
 
-    def __init__(self, solver: Solver[Factors], objective: Objective) -> None:
-        self.solver, self.objective = solver, objective
 
-    def step(self, state: Factors) -> Factors:
-        """One sweep and, where it pays, balance."""
-        state = self.solver.step(state)
+class Balance:
+    """Balances both sides' factors, if that lowers F by one in 10,000."""
+
+    def __init__(self, objective: Objective) -> None:
+        self.objective = objective
+
+    def __call__(self, state: Factors) -> Factors:
+        """Return the state, or its balanced one where that pays."""
         if state.objective is None or not np.isfinite(state.objective):
             return state
         columns = self._columns(state.left.shape[1])
@@ -54,13 +66,11 @@ class Balanced:
             found = balancing(G, other, least=LEAST * abs(state.objective))
         if found is None:
             return state
-        moved = [self._changed(side, state, columns, matrix) for side, matrix in enumerate(found)]
-        ridge = [sum(map(self._penalty, (LEFT, RIGHT), pair)) for pair in (self._both(state), moved)]
-        if not ridge[1] < ridge[0]:
-            return state
-        (left, left_theta), (right, right_theta) = moved
+        (left, left_theta), (right, right_theta) = (
+            self._changed(side, state, columns, matrix) for side, matrix in enumerate((found.matrix, found.inverse))
+        )
         return replace(
-            state, left=left, right=right, objective=state.objective - (ridge[0] - ridge[1]), right_gram=None,
+            state, left=left, right=right, objective=state.objective - found.gain, right_gram=None,
             left_parameters=left_theta, right_parameters=right_theta,
         )  # fmt: skip
 
@@ -77,9 +87,9 @@ class Balanced:
         """G, by blocks in the factors' own precision."""
         embedding, threads = self.objective.embeddings[side], self.objective.n_threads
         theta = state.parameters(side)
-        total = sum_blocks(partial(_ridge_gram_block, theta, embedding.ridge), len(theta), threads)
+        total = sum_blocks(_ridge_gram_block(theta, embedding.ridge, threads), len(theta), threads)
         if embedding.graph is not None:
-            factors = self._both(state)[side][0]
+            factors = self._both(state)[side][0].astype(np.float64)  # LU is a difference of large numbers
             with single_threaded_blas():
                 total = total + factors.T @ embedding.smooth(factors, threads)
         return np.asarray(total)
@@ -96,22 +106,22 @@ class Balanced:
         assert factors is not None
         return factors, theta
 
-    def _penalty(self, side: int, both: tuple[Array, Array | None]) -> float:
-        factors, theta = both
-        return self.objective.embeddings[side].penalty(
-            factors if theta is None else theta, factors, self.objective.n_threads
-        )
-
 
 def ridge_gram_parts(theta: Array, ridge: Array, n_threads: int = 1) -> list[NDArray[np.float64]]:
     """θᵀΛθ of every block of rows, each in the factors' own precision."""
-    return run_chunks(partial(_ridge_gram_block, theta, ridge), even_chunks(len(theta), BLOCK_ROWS), n_threads)
+    blocks = even_chunks(len(theta), BLOCK_ROWS)
+    return run_chunks(_ridge_gram_block(theta, ridge, n_threads), blocks, n_threads)
 
 
-def _ridge_gram_block(theta: Array, ridge: Array, block: Chunk, worker: int) -> NDArray[np.float64]:
-    rows = slice(*block)
-    scaled = theta[rows] * np.sqrt(ridge[rows])[:, None]
-    return np.asarray(scaled.T @ scaled, np.float64)
+def _ridge_gram_block(theta: Array, ridge: Array, n_threads: int) -> Callable[[Chunk, int], NDArray[np.float64]]:
+    scratch = thread_blocks(theta, np.result_type(theta, ridge), n_threads)
+
+    def work(block: Chunk, worker: int) -> NDArray[np.float64]:
+        rows = slice(*block)
+        scaled = np.multiply(theta[rows], np.sqrt(ridge[rows])[:, None], out=scratch[worker][: block[1] - block[0]])
+        return np.asarray(scaled.T @ scaled, np.float64)
+
+    return work
 
 
 def on_columns(matrix: Array, columns: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -121,14 +131,12 @@ def on_columns(matrix: Array, columns: NDArray[np.bool_]) -> NDArray[np.float64]
     return whole
 
 
-def balancing(
-    left: NDArray[np.float64], right: NDArray[np.float64], least: float = 0.0
-) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """A and A⁻¹ for the ridge's Gram matrices G and Ḡ, or None where they would lower the ridge by ``least`` or less.
+def balancing(left: NDArray[np.float64], right: NDArray[np.float64], least: float = 0.0) -> Balancing | None:
+    """What balances the ridge's Gram matrices G and Ḡ, or None where that would lower the ridge by ``least`` or less.
 
-    >>> A, inverse = balancing(np.diag([4.0, 1.0]), np.diag([1.0, 1.0]))
-    >>> (A**4).round(4).tolist()  # A² G A² = Ḡ
-    [[0.25, 0.0], [0.0, 1.0]]
+    >>> found = balancing(np.diag([4.0, 1.0]), np.diag([1.0, 1.0]))
+    >>> (found.matrix**4).round(4).tolist(), round(found.gain, 4)  # A² G A² = Ḡ
+    ([[0.25, 0.0], [0.0, 1.0]], 0.5)
     """
     sizes = [float(np.trace(gram)) for gram in (left, right)]
     if not all(np.isfinite(size) and size > 0 for size in sizes):
@@ -141,7 +149,9 @@ def balancing(
     half = np.linalg.solve(L.T, vectors * np.sqrt(roots))
     squares, vectors = np.linalg.eigh(half @ half.T)
     axes = np.sqrt(np.maximum(squares, squares[-1] / SPREAD))
-    return (vectors * axes) @ vectors.T, (vectors / axes) @ vectors.T
+    A, inverse = (vectors * axes) @ vectors.T, (vectors / axes) @ vectors.T
+    gain = 0.5 * (sum(sizes) - float(np.sum((A @ left) * A)) - float(np.sum((inverse @ right) * inverse)))
+    return Balancing(A, inverse, gain) if gain > least else None
 
 
 def _root(gram: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from everypair.problem.losses import Loss
 from everypair.problem.objective import Objective
 from everypair.solvers.alternating import SIDE_METHODS, Alternating
-from everypair.solvers.balance import Balanced
+from everypair.solvers.balance import Balance
 from everypair.solvers.coordinate import CoordinateDescent
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Solver
@@ -81,6 +81,6 @@ def solver_maker(
             return Alternating(objective, None, steps, spectrum=spectrum)
         block = {"als": columns, "block": BLOCK}.get(name)
         plain = Alternating(objective, RowSteps(cg=cg_steps, block=block), spectrum=spectrum)
-        return Momentum(Balanced(plain, objective), objective.n_threads) if name == "auto" else plain
+        return Momentum(plain, objective.n_threads, Balance(objective)) if name == "auto" else plain
 
     return make

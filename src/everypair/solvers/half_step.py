@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from everypair.kernels.row_blocks import block_solver
 from everypair.kernels.row_newton import Kernel, solve_rows
-from everypair.parallel import Chunk, block_sums, run_chunks, tree_sum
+from everypair.parallel import Chunk, block_sums, run_chunks, thread_blocks, tree_sum
 from everypair.problem.gram import Gram
 from everypair.problem.rotation import Axes, column_sizes, unspanned
 from everypair.problem.rows import RowProblem
@@ -96,17 +96,21 @@ def rotated_half_step(
     values = np.empty(problem.n_rows)
     moved = np.empty(problem.n_rows, bool)
 
+    blocks, narrow, wide = (thread_blocks(this, kind, n_threads) for kind in (dtype, dtype, np.float64))
+
     def work(chunk: Chunk, worker: int) -> None:
-        rows = slice(*chunk)
-        block = this[rows] @ rotation
-        linear = problem.this_weights[rows, None] * ((problem.pulls(gram, rows) - fixed) @ basis)
+        rows, count = slice(*chunk), chunk[1] - chunk[0]
+        block = np.matmul(this[rows], rotation, out=blocks[worker][:count])
+        pulls = (problem.pulls(gram, rows) - fixed) @ basis
+        linear = np.multiply(problem.this_weights[rows, None], pulls, out=wide[worker][:count])
         linear[:, nothing] = 0
         if problem.centers is not None:
             linear += problem.ridge[rows, None] * (problem.centers[rows] @ basis)
+        narrow[worker][:count] = linear
         kernel(
             loops, *chunk, problem.indptr, problem.indices, problem.row_weights, problem.row_targets,
             problem.values, rotated, problem.other_weights, problem.this_weights, problem.ridge, sigma, mask,
-            linear.astype(dtype), block, values[rows], moved[rows], steps.newton, steps.cg, steps.newton_tol,
+            narrow[worker][:count], block, values[rows], moved[rows], steps.newton, steps.cg, steps.newton_tol,
             steps.cg_tol, rounding, scratch[worker],
         )  # fmt: skip
         np.matmul(block, rotation.T, out=new[rows])

@@ -31,6 +31,7 @@ factors and a Gram matrix.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -57,14 +58,20 @@ class Moving(Factors):
 
 
 class Momentum:
-    """Wraps a solver whose sweeps lower F, whatever its sides are made of; the first two sweeps are its own."""
+    """Wraps a solver whose sweeps lower F, whatever its sides are made of; the first two sweeps are its own.
+
+    ``balance`` is what is done after every sweep. Whether that went back is asked before.
+    """
 
     descends = True
     quadratic_only, structured = False, True
 
-    def __init__(self, solver: Solver[Factors], n_threads: int = 1) -> None:
+    def __init__(
+        self, solver: Solver[Factors], n_threads: int = 1, balance: Callable[[Factors], Factors] | None = None
+    ) -> None:
         self.solver = solver
         self.n_threads = n_threads
+        self.balance = balance or _as_it_is
 
     def step(self, state: Factors) -> Moving:
         """One sweep, or two where the first would rise."""
@@ -73,11 +80,12 @@ class Momentum:
         if before is not None and before.objective is not None and state.objective is not None:
             begun = self._beyond(here, before, beta)
             moved = self.solver.step(begun)
+            back = self._turned_back(here, begun, moved)
+            moved = self.balance(moved)
             if moved.objective is not None and moved.objective <= state.objective:
-                back = self._turned_back(here, begun, moved)
-                return _moving(moved, here, SHRINK * beta if back else min(GROW * beta, MOST))
+                return _moving(moved, here, SHRINK * beta if back else grown(beta))
             beta *= SHRINK
-        return _moving(self.solver.step(here), here, beta)
+        return _moving(self.balance(self.solver.step(here)), here, beta)
 
     def _beyond(self, now: Factors, before: Factors, beta: float) -> Factors:
         if hasattr(self.solver, "beyond"):  # whose factors are elsewhere
@@ -114,6 +122,15 @@ class Momentum:
         return out
 
 
+def grown(beta: float) -> float:
+    """β after a sweep that went well.
+
+    >>> round(grown(0.8), 2), grown(1.2)
+    (0.88, 1.2)
+    """
+    return min(GROW * beta, MOST)
+
+
 def turned_back_parts(now: Array, begun: Array, after: Array, n_threads: int = 1) -> list[float]:
     """⟨begun − after, after − now⟩ of every block of rows."""
 
@@ -121,6 +138,10 @@ def turned_back_parts(now: Array, begun: Array, after: Array, n_threads: int = 1
         return float(turned_back(*chunk, now, begun, after))
 
     return run_chunks(work, even_chunks(len(now), BLOCK_ROWS), n_threads)
+
+
+def _as_it_is(state: Factors) -> Factors:
+    return state
 
 
 def _plain(state: Factors) -> Factors:
