@@ -4,11 +4,11 @@
     python benchmarks/cluster.py --pairs 20000000 --users 250000 --items 25000 --rounds 1 --name cluster_larger
     python benchmarks/cluster.py --folder /tmp/events --pairs 51000000 --users 480189 --items 17770 --memory 2.5GB
 
-Worker processes have one thread each, keep their memory (``everypair.distribute.local_cluster``; ``--plain`` leaves
-Dask's own settings) and talk over sockets of this machine. Both fits start from the same seed, run alternately after
-one that does not count, and must end with the same factors. Bytes are what the workers say they have sent, against the formula in
-``everypair.distribute.solver.bytes_per_sweep``. With ``--folder`` the pairs are written there as Parquet first and read
-by the workers, which are limited to ``--memory`` each; one process is then left out.
+Worker processes have one thread each and talk over sockets of this machine. Both fits start from the same seed, run
+alternately after one of each that does not count, and must end with the same factors. Bytes are what the workers say
+they have sent, against the formula in ``everypair.distribute.solver.bytes_per_sweep``. With ``--folder`` the pairs are
+written there as Parquet first and read by the workers, which are limited to ``--memory`` each; one process is then left
+out.
 """
 
 from __future__ import annotations
@@ -100,8 +100,6 @@ def from_files(client: Any, matrix: Any, options: Any) -> dict[str, Any]:
 def main() -> None:
     from distributed import Client, LocalCluster
 
-    from everypair.distribute import local_cluster
-
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, default=69_878)
     parser.add_argument("--items", type=int, default=10_677)
@@ -112,7 +110,6 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--memory", default="0", help="limit of a worker, such as 2.5GB")
-    parser.add_argument("--plain", action="store_true", help="workers by Dask's own settings")
     parser.add_argument("--name", help="of the result file")
     parser.add_argument("--folder", type=Path, help="write Parquet files there and train from them")
     options = parse(parser, RESULTS, users=5000, items=3000, pairs=20_000, rank=4, rounds=1, sweeps=4, shards=2)
@@ -123,15 +120,14 @@ def main() -> None:
         matrix = read_large(options.folder / "csr")
     record = {
         "machine": machine(), "pairs": int(matrix.nnz), "users": options.users, "items": options.items,
-        "rank": options.rank, "workers": options.workers, "memory limit": options.memory, "plain": options.plain,
+        "rank": options.rank, "workers": options.workers, "memory limit": options.memory,
     }  # fmt: skip
-    if options.plain:
-        local = LocalCluster(
+    with (
+        LocalCluster(
             n_workers=options.workers, threads_per_worker=1, dashboard_address=":0", memory_limit=options.memory
-        )
-    else:
-        local = local_cluster(options.workers, options.memory)
-    with local, Client(local) as client:
+        ) as local,
+        Client(local) as client,
+    ):
         measured = overhead(client, matrix, options) if options.folder is None else from_files(client, matrix, options)
     name = options.name or ("cluster" if options.folder is None else "cluster_files")
     (options.results / f"{name}.json").write_text(json.dumps({**record, **measured}, indent=1) + "\n")

@@ -1,7 +1,7 @@
 """A time model of a sweep on a cluster, fitted on runs here, and what it says of clusters that were not run.
 
     seconds = (a N + b (m + n)) / (workers · threads) + bytes that a worker receives / bandwidth
-              + 8 hops between workers + a round trip to the client + tasks · scheduler's seconds a task
+              + 6 hops between workers + a round trip to the client + tasks · scheduler's seconds a task
 
     python benchmarks/predict.py            # measure, fit, predict, write benchmarks/results/predict.json
     python benchmarks/predict.py --report   # write the tables of docs/scaling.md from it
@@ -39,7 +39,7 @@ FITTED = ((69_878, 10_677, 4_500_000), (69_878, 10_677, 1_000_000), (250_000, 40
 CHECKED = ((69_878, 10_677, 4_500_000), (150_000, 20_000, 12_000_000), (40_000, 40_000, 1_500_000))
 ASKED = ((10**7, 10**6, 10**9), (10**9, 10**7, 10**11))
 WORKERS = (10, 100, 1000)
-HOPS = 8  # sums, turn, half-step, sums, turn, half-step, sums, judge
+HOPS = 6  # half-step, sums, turn, half-step, sums, judge; the first turn was prepared
 RANK, BYTES = 64, 4
 THREADS, NETWORK = 16, 1.25e9  # of a worker in the prediction; bytes a second
 

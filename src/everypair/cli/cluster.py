@@ -16,17 +16,17 @@ LOCAL = "local:"
 def connected(where: str) -> Iterator[Any]:
     """A client of the cluster that is named, or of one of worker processes on this machine that ends with it."""
     try:
-        from distributed import Client
+        from distributed import Client, LocalCluster
     except ImportError as failure:
         raise ImportError("--cluster needs Dask: pip install everypair[cluster].") from failure
     if where.startswith(LOCAL):
         count = where.removeprefix(LOCAL)
         if not count.isdecimal() or int(count) < 1:
             raise ValueError(f"--cluster {where}: say how many worker processes, as in {LOCAL}4.")
-        from everypair.distribute import local_cluster
-
         with (
-            local_cluster(int(count), silence_logs=logging.CRITICAL) as cluster,  # a failure is raised, as one sentence
+            LocalCluster(
+                n_workers=int(count), threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
+            ) as cluster,  # a worker's failure is raised here, as one sentence
             Client(cluster) as client,
         ):
             yield client

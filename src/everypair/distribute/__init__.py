@@ -1,7 +1,6 @@
 """The same half-steps on a Dask cluster: shards of pairs and factors stay on workers (extra ``cluster``)."""
 
 from everypair.distribute.cluster import Cluster
-from everypair.distribute.local import local_cluster
 from everypair.distribute.shard_checkpoint import ShardCheckpoint
 
-__all__ = ["Cluster", "ShardCheckpoint", "local_cluster"]
+__all__ = ["Cluster", "ShardCheckpoint"]

@@ -67,6 +67,8 @@ def train_on_cluster(
         validate=None if validator is None else validator(sides),
         identity=(*identity, pairs.shape, *pairs.stored, pairs.stored_weight), **options,
     )  # fmt: skip
+    for side, rows in zip(sides, (outcome.state.left, outcome.state.right)):  # balance may still be under way
+        tasks.get([tasks.task("end", work.end, one, place=place) for one, place in zip(rows, side.places)])
     return outcome, sides
 
 

@@ -282,6 +282,10 @@ def sums_of(rows: Rows) -> Sums:
     return rows.sums
 
 
+def end(rows: Rows) -> None:
+    """Nothing: it is there when the rows are."""
+
+
 def gram_of(shards: Sequence[Sums], blocks: int) -> Gram:
     """A side's Gram matrices, from the sums of all its shards."""
     return gram_of_sum(total([sums.gram for sums in shards], blocks))
