@@ -32,17 +32,21 @@ def fit(matrix, loss, **params):
 
 @pytest.mark.parametrize("biases", [False, True])
 def test_a_user_without_events_is_shown_what_is_popular(loss, biases):
-    matrix = popular()
-    matrix[7] = 0
-    model = fit(matrix, loss, biases=biases)
-    counts = matrix.sum(axis=0)
-    for scores in (model.score_users([7])[0], model.score_users(interactions=np.zeros((1, 60)))[0]):
-        assert np.isfinite(scores).all()
-        if loss == "squared" and not biases:  # all its negatives are pulled to 0, and 0 they are: nobody's noise
-            np.testing.assert_allclose(scores, 0, atol=1e-6)
-        else:
-            assert spearmanr(scores, counts).statistic > 0.65
-            assert len(set(np.argsort(-scores)[:10]) & set(np.argsort(-counts)[:10])) >= 7
+    ranks, common = [], []
+    for seed in range(5):
+        matrix = popular(seed)
+        matrix[7] = 0
+        model = fit(matrix, loss, biases=biases)
+        counts = matrix.sum(axis=0)
+        for scores in (model.score_users([7])[0], model.score_users(interactions=np.zeros((1, 60)))[0]):
+            assert np.isfinite(scores).all()
+            if loss == "squared" and not biases:  # all its negatives are pulled to 0, and 0 they are: nobody's noise
+                np.testing.assert_allclose(scores, 0, atol=1e-6)
+                return
+            ranks.append(spearmanr(scores, counts).statistic)
+            common.append(len(set(np.argsort(-scores)[:10]) & set(np.argsort(-counts)[:10])))
+    assert np.mean(ranks) > 0.65
+    assert np.mean(common) >= 7
 
 
 @pytest.mark.parametrize("biases", [False, True])
