@@ -1,6 +1,7 @@
 """Beside other recommenders, with the same number of trials for each: tuned on validation entries, tested once.
 
-    python experiments/blend/peers.py [--data ml1m citeulike_t yelp2018] [--methods …] [--cpu-limit 1500] [--smoke]
+    python experiments/blend/peers.py [--data ml1m citeulike_t yelp2018] [--methods …] [--cpu-limit 1500] [--anew]
+                                       [--smoke]
 
 A tenth of the training entries is held out. Each method gets the six points of its grid and then up to six more: of the
 neighbours of its best point so far, one parameter moved by one step of its ladder, until none is left. So no choice
@@ -8,8 +9,9 @@ stays at an end of a grid that could go on, for any method; no trial is begun af
 a search that this ended is marked. The point of the highest nDCG@10 is refitted on all of the training data and tested.
 Blend() is not tuned at all; "Blend, weights found" chooses its weights by itself. EASE is ItemItem(neighbors=None),
 SLIM and iALS++ are irspack's, cosine and BM25 implicit's. SLIM is an elastic net of every column, the same coefficients
-as scikit-learn's ElasticNet gives (tests/test_experiments.py). EASE is skipped, and said so, where its dense matrix
-needs more than --memory-mb. Writes results/peers_<data>.json after every trial (what is there is kept); report.py makes
+as scikit-learn's ElasticNet gives (tests/test_experiments.py). EASE is skipped, and said so, where its dense matrices
+need more than --memory-mb. Writes results/peers_<data>.json after every trial. What is there is kept, and a search that
+was ended goes on where the limit is now higher; --anew forgets what is there of the --methods given. report.py makes
 the table.
 """
 
@@ -95,7 +97,14 @@ def factors(train: Any, negative: float = 1.0, ridge: float = 1.0, gamma: float 
 
 
 def ease(train: Any, reg: float) -> Any:
-    return ItemItem(neighbors=None, reg=reg, reg_scale=0.0, user_exponent=0.0).fit(train)
+    everything = dense_mb(train) + 1
+    return ItemItem(neighbors=None, reg=reg, reg_scale=0.0, user_exponent=0.0, memory_mb=everything).fit(train)
+
+
+def dense_mb(train: Any) -> float:
+    """What EASE needs, in units of 2²⁰ bytes: a dense item–item matrix and, with fewer users, one of users."""
+    n_users, n_items = train.shape
+    return 4 * (n_items**2 + (n_users**2 if n_users < n_items else 0)) / 2**20
 
 
 Point = dict[str, Any]
@@ -109,7 +118,7 @@ METHODS: dict[str, tuple[Callable[..., Any], list[Point]]] = {
         lambda train, **p: implicit_items(train, "BM25Recommender", **p),
         [{"K": k, "K1": a, "B": b} for k in (100, 400) for a, b in ((1.2, 0.75), (1.2, 0.3), (0.3, 0.3))],
     ),
-    "EASE": (ease, [{"reg": reg} for reg in (50.0, 100.0, 200.0, 400.0, 800.0, 1600.0)]),
+    "EASE": (ease, [{"reg": reg} for reg in (200.0, 400.0, 100.0, 800.0, 50.0, 1600.0)]),
     "SLIM (irspack)": (
         slim, [{"alpha": alpha, "l1_ratio": ratio} for alpha in (0.01, 0.05, 0.2) for ratio in (0.01, 0.1)]
     ),
@@ -208,8 +217,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", default=DATA, choices=DATA)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
-    parser.add_argument("--memory-mb", type=float, default=2048.0)
+    parser.add_argument("--memory-mb", type=float, default=10240.0, help="for the dense matrices of EASE")
     parser.add_argument("--cpu-limit", type=float, default=1500.0, help="of a method, after which no trial begins")
+    parser.add_argument("--anew", action="store_true", help="search and test these methods from the beginning")
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder to write to")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
@@ -226,13 +236,14 @@ def main() -> None:
                 path.write_text(json.dumps(record, indent=1) + "\n")
 
         for method in options.methods:
-            result = record["methods"].setdefault(method, {"trials": []})
-            if "test" in result:
+            found = {} if options.anew else record["methods"].get(method, {})
+            if "test" in found and found.get("stopped", np.inf) >= options.cpu_limit:
                 continue
             make, grid = METHODS[method]
-            needed = train.shape[1] ** 2 * 4 / 2**20
+            result = record["methods"][method] = {"trials": found.get("trials", [])}
+            needed = dense_mb(train)
             if method == "EASE" and needed > options.memory_mb:
-                result = {"skipped": f"a dense item–item matrix of {needed:,.0f} MiB"}
+                result = {"skipped": f"dense matrices of {needed:,.0f} MiB"}
             else:
                 print(name, method, flush=True)
                 points, most = (grid[:2], 3) if options.smoke else (grid, len(grid) + MORE_POINTS)

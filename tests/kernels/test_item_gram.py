@@ -1,11 +1,12 @@
-"""The kernels of the item–item regression beside plain numpy: neighbours, pairs of G, systems, Cholesky, scores."""
+"""The kernels of the item–item regression beside plain numpy: neighbours, pairs of G, systems, scores."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair.kernels.cholesky import factorize, substitute
-from everypair.kernels.item_gram import count_later, fill_later, nearest_items, regress_columns
+from everypair.kernels.cholesky import room_for
+from everypair.kernels.item_gram import count_later, fill_later, nearest_items
+from everypair.kernels.item_regression import gather_pairs, link_uses, solve_columns
 from everypair.kernels.score_rows import add_scaled, sparse_scores
 
 
@@ -31,12 +32,16 @@ def gram_twin(values, weights):
     return signs.T @ (weights[:, None] * signs)
 
 
+def row_scratch(size):
+    return np.empty(size), np.empty(size + 1, np.int32), np.full(size, -1, np.int32)
+
+
 def nearest_twin(gram, item_weights, width):
     out = np.full((len(gram), width), -1)
     for j, column in enumerate(gram.T):
         scores = column * item_weights
         others = [l for l in np.lexsort((np.arange(len(gram)), -scores)) if l != j and scores[l] > 1e-12][:width]
-        out[j, : len(others)] = sorted(others, reverse=True)
+        out[j, : len(others)] = sorted(others)
     return out
 
 
@@ -47,10 +52,9 @@ def test_nearest_items(width):
     item_weights = 1 / np.sqrt(np.maximum(np.count_nonzero(values, axis=0), 1))
     size = values.shape[1]
     got = np.empty((size, width), np.int32)
-    scratch = np.empty(size), np.empty(size, np.int32), np.full(size, -1, np.int32)
+    scratch = np.empty(size), *row_scratch(size)
     for start, stop in ((0, 11), (11, 25)):
-        own = got[start:stop]
-        nearest_items(start, stop, *columns, *rows, weights, item_weights, 0, own, np.empty(own.shape), *scratch)
+        nearest_items(start, stop, *columns, *rows, weights, item_weights, 0, got[start:stop], *scratch)
     assert np.array_equal(got, nearest_twin(gram_twin(values, weights), item_weights, width))
 
 
@@ -58,9 +62,8 @@ def test_nearest_items_of_equal_scores_are_the_first():
     values = np.ones((3, 6))
     rows, columns, _, _ = both_ways(values)
     got = np.empty((6, 2), np.int32)
-    scratch = np.empty(6), np.empty(6, np.int32), np.full(6, -1, np.int32)
-    nearest_items(0, 6, *columns, *rows, np.ones(3), np.ones(6), 0, got, np.empty((6, 2)), *scratch)
-    assert got.tolist() == [[2, 1], [2, 0], [1, 0], [1, 0], [1, 0], [1, 0]]
+    nearest_items(0, 6, *columns, *rows, np.ones(3), np.ones(6), 0, got, np.empty(6), *row_scratch(6))
+    assert got.tolist() == [[1, 2], [0, 2], [0, 1], [0, 1], [0, 1], [0, 1]]
 
 
 def stored_gram(values, weights):
@@ -73,9 +76,9 @@ def stored_gram(values, weights):
         count_later(start, stop, columns[0], columns[1], rows[0], rows[1], counts, marks)
     start = np.concatenate([[0], np.cumsum(counts)])
     later, numbers, diagonal = np.empty(start[-1], np.uint32), np.empty(start[-1]), np.zeros(size)
-    places, sums = np.full(size, -1, np.int32), np.empty(size)
+    scratch = row_scratch(size)
     for first, stop in ((0, size // 3), (size // 3, size)):
-        fill_later(first, stop, *columns, *rows, weights, start, later, numbers, diagonal, places, sums)
+        fill_later(first, stop, *columns, *rows, weights, start, later, numbers, diagonal, *scratch)
     return start, later, numbers, diagonal
 
 
@@ -102,90 +105,96 @@ def regression_twin(values, weights, nearest, negative_weight, ridge):
     return solved
 
 
+def solved_columns(values, weights, nearest, negative_weight, ridge, gram, even, column_start, parts):
+    """B's columns by the kernels, for targets in a few parts, each in two runs of rows of G and of targets."""
+    rows, columns, column_weights, likes = both_ways(values)
+    size, width = len(nearest), nearest.shape[1]
+    sizes = np.count_nonzero(nearest >= 0, axis=1)
+    solved = np.zeros(nearest.shape)
+    first_use, row = np.full(size, -1, np.int32), np.zeros(size)
+    scratch = room_for(width, np.float64), np.full(size, -1, np.int32), np.empty(width, np.int64)
+    failed = []
+    for targets in parts:
+        next_use = np.empty(len(targets) * (width + 1), np.int32)
+        pairs, own = np.empty((len(targets), width * (width - 1) // 2)), np.zeros((len(targets), width))
+        link_uses(targets, nearest, sizes, even, first_use, next_use)
+        for start, stop in ((0, size // 3), (size // 3, size)):
+            gather_pairs(
+                start, stop, targets, nearest, sizes, even, first_use, next_use, *gram[:3], pairs, own, row
+            )  # fmt: skip
+        assert (first_use == -1).all()
+        assert not row.any()
+        for start, stop in ((0, len(targets) // 2), (len(targets) // 2, len(targets))):
+            failed.append(solve_columns(
+                start, stop, targets, nearest, sizes, column_start, columns[1], column_weights, likes, *rows, weights,
+                negative_weight, even, ridge, gram[3], pairs, own, solved, *scratch,
+            ))  # fmt: skip
+    return solved, max(failed)
+
+
+def test_gathered_pairs_are_the_block_of_the_gram_matrix():
+    values, weights = signed()
+    gram, whole = stored_gram(values, weights), gram_twin(values, weights)
+    size, width = values.shape[1], 6
+    nearest = nearest_twin(whole, np.ones(size), width).astype(np.int32)
+    sizes = np.count_nonzero(nearest >= 0, axis=1)
+    assert sizes.min() == 0
+    targets = np.random.default_rng(0).permutation(size)[:17]
+    first_use, next_use = np.full(size, -1, np.int32), np.empty(17 * (width + 1), np.int32)
+    pairs, own = np.full((17, width * (width - 1) // 2), np.nan), np.zeros((17, width))
+    link_uses(targets, nearest, sizes, True, first_use, next_use)
+    gather_pairs(
+        0, size, targets, nearest, sizes, True, first_use, next_use, *gram[:3], pairs, own, np.zeros(size)
+    )  # fmt: skip
+    for e, t in enumerate(targets):
+        listed = nearest[t, : sizes[t]]
+        block = np.full((width, width), np.nan)
+        block[: len(listed), : len(listed)] = whole[np.ix_(listed, listed)]
+        np.testing.assert_allclose(pairs[e], block[np.triu_indices(width, 1)], atol=1e-12)
+        np.testing.assert_allclose(own[e, : len(listed)], whole[listed, t], atol=1e-12)
+
+
 @pytest.mark.parametrize("negative_weight", [1.0, 0.3, 0.0])
 @pytest.mark.parametrize("width", [1, 5, 24])
-def test_regress_columns(width, negative_weight):
+def test_regression(width, negative_weight):
     values, weights = signed()
-    rows, columns, column_weights, likes = both_ways(values)
     gram = stored_gram(values, weights)
     ridge = 2 + gram[3]
     size = values.shape[1]
     nearest = nearest_twin(gram_twin(values, weights), np.ones(size), width).astype(np.int32)
-    solved = np.zeros(nearest.shape)
-    scratch = regression_scratch(size, width)
     targets = np.random.default_rng(0).permutation(size)
-    for start, stop in ((0, 9), (9, size)):
-        failed = regress_columns(
-            start, stop, targets, nearest, *columns[:2], column_weights, likes, *rows, weights, negative_weight, False,
-            ridge, *gram, solved, *scratch,
-        )  # fmt: skip
-        assert failed == -1
+    start = sp.csc_array(values).indptr.astype(np.int64)
+    parts = targets[:9], targets[9:]
+    solved, failed = solved_columns(values, weights, nearest, negative_weight, ridge, gram, False, start, parts)
+    assert failed == -1
     expected = regression_twin(values, weights, nearest, negative_weight, ridge)
     np.testing.assert_allclose(solved, expected, rtol=1e-10, atol=1e-12)
 
 
-def regression_scratch(size, width):
-    return np.zeros((width + 1, width + 2)), np.full(size, width, np.uint32), np.empty(width, np.int64)
-
-
 @pytest.mark.parametrize("weight", [1.0, 0.3])
 @pytest.mark.parametrize("width", [1, 5, 24])
-def test_regress_columns_of_even_weights_needs_the_gram_matrix_alone(width, weight):
+def test_regression_of_even_weights_needs_the_gram_matrix_alone(width, weight):
     """Likes of the weight of every other pair: the same system, read from G."""
     values, weights = signed()
     values = weight * (values > 0)
-    rows, columns, column_weights, likes = both_ways(values)
     gram = stored_gram(values, weights)
     size = values.shape[1]
     nearest = nearest_twin(gram_twin(values, weights), np.ones(size), width).astype(np.int32)
-    solved = np.zeros(nearest.shape)
-    no_users = np.full(len(columns[0]), 10**9)  # of any item: none is read
-    failed = regress_columns(
-        0, size, np.arange(size), nearest, no_users, *columns[1:2], column_weights, likes, *rows, weights, weight, True,
-        2 + gram[3], *gram, solved, *regression_scratch(size, width),
-    )  # fmt: skip
+    no_users = np.full(size + 1, 10**9)  # of any item: none is read
+    parts = np.arange(size)[::2], np.arange(size)[1::2]
+    solved, failed = solved_columns(values, weights, nearest, weight, 2 + gram[3], gram, True, no_users, parts)
     assert failed == -1
     expected = regression_twin(values, weights, nearest, weight, 2 + gram[3])
     np.testing.assert_allclose(solved, expected, rtol=1e-10, atol=1e-12)
 
 
-def test_regress_columns_names_a_singular_system():
+def test_regression_names_a_singular_system():
     values = np.ones((4, 3))
-    rows, columns, column_weights, likes = both_ways(values)
     gram = stored_gram(values, np.ones(4))
-    nearest = np.array([[2, 1], [2, 0], [1, 0]], np.int32)
-    failed = regress_columns(
-        0, 3, np.arange(3), nearest, *columns[:2], column_weights, likes, *rows, np.ones(4), 1.0, False, np.zeros(3),
-        *gram, np.zeros((3, 2)), *regression_scratch(3, 2),
-    )  # fmt: skip
+    nearest = np.array([[1, 2], [0, 2], [0, 1]], np.int32)
+    start = sp.csc_array(values).indptr.astype(np.int64)
+    _, failed = solved_columns(values, np.ones(4), nearest, 1.0, np.zeros(3), gram, False, start, [np.arange(1)])
     assert failed == 0
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8, 33, 64])
-@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-11), (np.float32, 2e-4)])
-def test_cholesky(size, dtype, tolerance):
-    random = np.random.default_rng(size)
-    roots = random.standard_normal((size, size + 3))
-    system, h = roots @ roots.T + np.eye(size), random.standard_normal(size)
-    room = np.full((size + 2, size + 2), 7.0, dtype)  # what lies outside is not touched
-    room[:size, :size] = np.tril(system) + np.triu(np.full((size, size), 9.0), 1)
-    before = room.copy()
-    solved = h.astype(dtype)
-    assert factorize(room, size)
-    np.testing.assert_allclose(np.tril(room[:size, :size]), np.linalg.cholesky(system), rtol=tolerance, atol=tolerance)
-    outside = np.ones(room.shape, bool)
-    outside[:size, :size] = np.triu(np.ones((size, size), bool), 1)
-    assert np.array_equal(room[outside], before[outside])
-    substitute(room, size, solved)
-    np.testing.assert_allclose(solved, np.linalg.solve(system, h), rtol=10 * tolerance, atol=10 * tolerance)
-
-
-@pytest.mark.parametrize("size", [1, 2, 5, 6, 9])
-def test_cholesky_refuses_what_is_not_positive_definite(size):
-    for last in (0.0, -1.0, np.nan):
-        system = np.eye(size)
-        system[-1, -1] = last
-        assert not factorize(system, size)
 
 
 def test_sparse_scores():

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair.problem.item_gram import ItemGram
+from everypair.solvers import item_regression
 from everypair.solvers.item_regression import ItemRidge, closed_form, closed_form_by_users, imputed, regress
 
 
@@ -118,6 +119,19 @@ def test_one_and_two_threads_give_the_same_bits():
     one, two = (regress(gram, gram.nearest(30), gram.columns, ItemRidge(1.0, 1.0, 1.0), threads) for threads in (1, 2))
     assert np.array_equal(one.data, two.data)
     assert np.array_equal(one.indices, two.indices)
+
+
+@pytest.mark.parametrize("room", [1, 10_000, 40_000])
+def test_how_many_targets_are_taken_together_changes_no_bit(room, monkeypatch):
+    random = np.random.default_rng(2)
+    matrix = sp.csr_array((random.random((200, 300)) < 0.05) * 1.0)
+    gram = ItemGram.of(matrix, np.ones(200), np.float32)
+    ridge = ItemRidge(1.0, 1.0, 1.0)
+    whole = regress(gram, gram.nearest(30), gram.columns, ridge)
+    monkeypatch.setattr(item_regression, "SCRATCH_BYTES", room)
+    parts = regress(gram, gram.nearest(30), gram.columns, ridge, n_threads=2)
+    assert np.array_equal(whole.data, parts.data)
+    assert np.array_equal(whole.indices, parts.indices)
 
 
 def test_singular_systems_are_refused():

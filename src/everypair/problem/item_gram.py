@@ -108,11 +108,11 @@ class ItemGram:
             )
         later, values = np.empty(start[-1], np.uint32), np.empty(start[-1], dtype)
         diagonal = np.zeros(n_items, dtype)
-        scratch: dict[int, tuple[Array, Array]] = {}
+        scratch: dict[int, tuple[Array, ...]] = {}
 
         def fill(chunk: Chunk, worker: int) -> None:
             if worker not in scratch:
-                scratch[worker] = np.full(n_items, -1, np.int32), np.empty(n_items)
+                scratch[worker] = _row_scratch(n_items)
             fill_later(
                 *chunk, columns.start, columns.users, columns.signs, row_start, items, signs, weights, start, later,
                 values, diagonal, *scratch[worker],
@@ -127,7 +127,7 @@ class ItemGram:
         return len(self.order)
 
     def nearest(self, width: int, n_threads: int = 1) -> NDArray[np.int32]:
-        """The ``width`` items l with the greatest G_lj |Ω_l|^−½ for every j, numbered as here, in descending order.
+        """The ``width`` items l with the greatest G_lj |Ω_l|^−½ for every j, numbered as here, in ascending order.
 
         Where fewer share a user with j, −1 fills up.
         """
@@ -144,13 +144,10 @@ class ItemGram:
 
         def work(chunk: Chunk, worker: int) -> None:
             if worker not in scratch:
-                scratch[worker] = (
-                    np.empty(self.n_items), np.empty(self.n_items, np.int32), np.full(self.n_items, -1, np.int32),
-                )  # fmt: skip
-            own = out[slice(*chunk)]
+                scratch[worker] = (np.empty(self.n_items), *_row_scratch(self.n_items))
             nearest_items(
                 *chunk, columns.start, columns.users, columns.signs, self.row_start, self.items, self.signs,
-                self.user_weights, item_weights, shift, own, np.empty(own.shape), *scratch[worker],
+                self.user_weights, item_weights, shift, out[slice(*chunk)], *scratch[worker],
             )  # fmt: skip
 
         run_chunks(work, _item_chunks(columns, self.row_start), n_threads)
@@ -191,6 +188,11 @@ def degree_weights(counts: NDArray[Any], exponent: float) -> NDArray[np.float64]
     """
     weights = np.maximum(counts, 1) ** -float(exponent)
     return np.asarray(weights / weights[counts > 0].mean())
+
+
+def _row_scratch(n_items: int) -> tuple[Array, Array, Array]:
+    """For one row of G: its sums, the items that it met, and marks of the last row that met an item."""
+    return np.empty(n_items), np.empty(n_items + 1, np.int32), np.full(n_items, -1, np.int32)
 
 
 def _item_chunks(columns: Columns, row_start: NDArray[np.int64]) -> list[Chunk]:

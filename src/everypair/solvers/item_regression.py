@@ -16,12 +16,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from everypair.kernels.item_gram import regress_columns
+from everypair.kernels.cholesky import room_for
+from everypair.kernels.item_regression import gather_pairs, link_uses, solve_columns
 from everypair.parallel import Chunk, even_chunks, run_chunks, single_threaded_blas
 from everypair.problem.item_gram import Columns, ItemGram, dense_gram
 
 Array = NDArray[Any]
-COLUMNS_AT_ONCE = 64
+ROWS_AT_ONCE = 256
+SCRATCH_BYTES = 2**26
+GENERATIONS = 8
 DENSE_COLUMNS = 1024
 SINGULAR = 'the regression on neighbours is singular at this precision: raise reg, or use dtype="float64".'
 
@@ -42,36 +45,72 @@ class ItemRidge:
 def regress(gram: ItemGram, nearest: NDArray[np.int32], columns: Columns, ridge: ItemRidge, n_threads: int = 1) -> Any:
     """Return B (items × columns, csr, items numbered as in ``gram``): column t regressed on the items ``nearest[t]``.
 
-    ``nearest`` lists items in descending order, −1 at the end. ``columns`` are the targets' stored pairs, those of
-    ``gram`` itself or of items that came later. Scratch memory: width² numbers per thread.
+    ``nearest`` lists items in ascending order, −1 at the end. ``columns`` are the targets' stored pairs, those of
+    ``gram`` itself or of items that came later. Targets are taken together, as many as SCRATCH_BYTES have room for at
+    half of width² numbers each, so that a row of G is read once for all that need it; no bit depends on which.
     """
     n_targets, width = nearest.shape
     dtype = gram.values.dtype
     solved = np.zeros((n_targets, width), dtype)
     penalty = ridge.of(gram.diagonal)
     weight = dtype.type(ridge.negative_weight)
-    even = columns is gram.columns and bool(columns.likes.all()) and bool(np.all(columns.weights == weight))
-    targets = np.argsort(nearest[:, 0], kind="stable")  # who share their most frequent item read the same rows of G
+    within = columns is gram.columns
+    even = within and bool(columns.likes.all()) and bool(np.all(columns.weights == weight))
+    sizes = np.count_nonzero(nearest >= 0, axis=1)
+    triangle = width * (width - 1) // 2
+    together = int(np.clip(SCRATCH_BYTES // ((triangle + width) * dtype.itemsize), 1, max(n_targets, 1)))
+    pairs, own = np.empty((together, triangle), dtype), np.empty((together, width), dtype)
+    first_use, next_use = np.full(gram.n_items, -1, np.int32), np.empty(together * (width + 1), np.int32)
+    rows: dict[int, Array] = {}
     scratch: dict[int, tuple[Array, ...]] = {}
+    order = _similar_together(nearest, within)
+    for chunk in even_chunks(n_targets, together):
+        targets = order[slice(*chunk)]
+        own[:] = 0
+        link_uses(targets, nearest, sizes, within, first_use, next_use)
 
-    def work(chunk: Chunk, worker: int) -> int:
-        if worker not in scratch:
-            scratch[worker] = (
-                np.zeros((width + 1, width + 2), dtype), np.full(gram.n_items, width, np.uint32),
-                np.empty(width, np.int64),
+        def gather(chunk: Chunk, worker: int, targets: Array = targets) -> None:
+            if worker not in rows:
+                rows[worker] = np.zeros(gram.n_items, dtype)
+            gather_pairs(
+                *chunk, targets, nearest, sizes, within, first_use, next_use, gram.start, gram.later, gram.values,
+                pairs, own, rows[worker],
             )  # fmt: skip
-        return regress_columns(
-            *chunk, targets, nearest, columns.start, columns.users, columns.weights, columns.likes, gram.row_start,
-            gram.items, gram.signs, gram.user_weights, weight, even, penalty, gram.start, gram.later, gram.values,
-            gram.diagonal, solved, *scratch[worker],
-        )  # fmt: skip
 
-    if max(run_chunks(work, even_chunks(n_targets, COLUMNS_AT_ONCE), n_threads)) >= 0:
-        raise ValueError(SINGULAR)
+        def work(chunk: Chunk, worker: int, targets: Array = targets) -> int:
+            if worker not in scratch:
+                scratch[worker] = (
+                    room_for(width, dtype), np.full(gram.n_items, -1, np.int32), np.empty(width, np.int64),
+                )  # fmt: skip
+            return solve_columns(
+                *chunk, targets, nearest, sizes, columns.start, columns.users, columns.weights, columns.likes,
+                gram.row_start, gram.items, gram.signs, gram.user_weights, weight, even, penalty, gram.diagonal, pairs,
+                own, solved, *scratch[worker],
+            )  # fmt: skip
+
+        run_chunks(gather, even_chunks(gram.n_items, ROWS_AT_ONCE), n_threads)
+        if max(run_chunks(work, even_chunks(len(targets), max(1, together // 64)), n_threads)) >= 0:
+            raise ValueError(SINGULAR)
     kept = nearest >= 0
     narrow = np.int32 if np.count_nonzero(kept) <= np.iinfo(np.int32).max else np.int64
     start = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(narrow)
     return sp.csc_array((solved[kept], nearest[kept], start), shape=(gram.n_items, n_targets)).tocsr()
+
+
+def _similar_together(nearest: NDArray[np.int32], within: bool) -> NDArray[np.int64]:
+    """Order targets so that those with the same neighbours are near each other.
+
+    A target's most frequent neighbour is its parent, if it is more frequent itself; targets are sorted by their
+    ancestors, the last first.
+    """
+    parents = nearest.max(axis=1).astype(np.int64)
+    if not within:
+        return np.argsort(parents, kind="stable")
+    parents = np.maximum(parents, np.arange(len(parents)))
+    ancestors = [parents]
+    while len(ancestors) < GENERATIONS:
+        ancestors.append(parents[ancestors[-1]])
+    return np.lexsort(ancestors)
 
 
 def imputed(gram: ItemGram, nearest: NDArray[np.int32], shares: Array, ridge: ItemRidge) -> Any:

@@ -73,8 +73,8 @@ class ItemItem(ScoredModel):
     thousandth of an item's share of all users is added to its scores: it orders what a user's items do not tell apart,
     and all items for a user without any.
 
-    Time: Σ_i |Ω_i|² for the Gram matrix and, for every item, N³/3 + the stored pairs of its neighbours. Memory: 8 bytes
-    (float32) for every pair of items that share a user, while training; 8 n N bytes after it.
+    Time: Σ_i |Ω_i|² for the Gram matrix and N³/6 multiply-adds for every item. Memory: 8 bytes (float32) for every pair
+    of items that share a user and 64 MiB, while training; 8 n N bytes after it.
 
     Parameters
     ----------
@@ -329,7 +329,7 @@ class ItemItem(ScoredModel):
         shares = np.where(found, cosines, 0)
         shares /= np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(shares.dtype).tiny)
         labels = np.where(found, gram.label[known[nearest]], -1)
-        order = np.argsort(-labels, axis=1, kind="stable")
+        order = np.argsort(np.where(found, labels, gram.n_items), axis=1, kind="stable")
         labels, shares = (np.take_along_axis(part, order, axis=1) for part in (labels, shares))
         return imputed(gram, labels.astype(np.int32), shares, ridge)[gram.label]
 
