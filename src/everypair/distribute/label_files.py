@@ -21,6 +21,7 @@ from everypair.data.pairs import Compressed
 from everypair.distribute.borders import shard_borders
 from everypair.distribute.feature_rows import FeatureRows
 from everypair.distribute.label_columns import BY_NAME, Columns, Described
+from everypair.distribute.refusal import all_ended
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, work_of
 from everypair.distribute.tasks import Tasks
 from everypair.distribute.work import Piece, Sized
@@ -71,7 +72,9 @@ class LabelFiles:
         data = tasks.start(
             [tasks.task("read-labels", _read, path, dict(options), place=place) for path, place in zip(paths, places)]
         )
-        told: list[Described] = tasks.get([tasks.task("describe-labels", _described, *one) for one in zip(data, paths)])
+        described = tasks.start([tasks.task("describe-labels", _described, *one) for one in zip(data, paths)])
+        with all_ended(tasks, [*data, *described]):
+            told: list[Described] = tasks.wait(described)
         shared = Columns.of(told)
         maps = [shared.label_map(one) for one in told]
         counts = np.zeros(shared.n_labels, np.int64)
