@@ -81,7 +81,9 @@ def test_folders_that_are_not_there_or_hold_nothing(tmp_path, clients):
 
 
 def test_what_is_no_input(clients):
-    with pytest.raises(TypeError, match="a folder of Parquet or CSV files, a Dask data frame or a matrix, got list"):
+    with pytest.raises(
+        TypeError, match="a folder of Parquet or CSV files, a Dask data frame or a matrix, got list: write"
+    ):
         fit([("a", "x")], clients(2))
     with pytest.raises(ValueError, match="options for files of events"):
         fit(np.eye(4), clients(2), read={"threshold": 4})

@@ -116,8 +116,10 @@ def read_events(
     read = read_joined(
         source, {"user": user, "item": item, "weight": weight, "time": time}, threshold=threshold,
         dislike_weight=dislike_weight, duplicates=duplicates, missing=missing, ids=ids,
-        text=TextOptions(delimiter, header, quote, encoding), verbose=verbose,
+        text=TextOptions(delimiter, header, quote, encoding),
     )  # fmt: skip
+    if verbose and read.note:
+        print(read.note, file=sys.stderr)
     place, pairs, dropped = read.place, read.pairs, dict(read.dropped)
     stored = pairs.weights.astype(np.float32) != 0
     if not stored.all() and threshold is None:
@@ -163,6 +165,7 @@ class JoinedEvents:
     duplicates: int
     columns: Mapping[str, Hashable | None]
     dropped: Mapping[str, int]
+    note: str  # what was guessed of the columns
 
 
 def read_joined(
@@ -175,7 +178,6 @@ def read_joined(
     missing: str,
     ids: str,
     text: TextOptions,
-    verbose: bool,
 ) -> JoinedEvents:
     """Read a table as :func:`read_events` does, but for what it leaves out of the pairs; ``given`` are the columns."""
     _check_options(threshold, dislike_weight, duplicates, missing, ids)
@@ -186,8 +188,6 @@ def read_joined(
     table = open_table(source, text, list(given.values()))
     chosen = choose_columns(table, dict(given), threshold, duplicates == "count" and threshold is None)
     columns, chosen = _read(table, chosen, missing, ids)
-    if verbose and chosen.note:
-        print(f"{table.place}{chosen.note}.", file=sys.stderr)
     dropped: dict[str, int] = {}
     events = _present(columns, dropped)
     if len(events.rows) == 0:
@@ -205,7 +205,7 @@ def read_joined(
     assert items is not None
     return JoinedEvents(
         table.place, (users, items), pairs, duplicates, len(events.rows) - len(pairs.rows),
-        {role: getattr(chosen, role) for role in ROLES}, dropped,
+        {role: getattr(chosen, role) for role in ROLES}, dropped, f"{table.place}{chosen.note}." if chosen.note else "",
     )  # fmt: skip
 
 

@@ -97,7 +97,7 @@ class Cluster:
         if not (sp.issparse(source) or isinstance(source, np.ndarray)):
             raise TypeError(
                 "on a cluster interactions are a folder of Parquet or CSV files, a Dask data frame or a matrix, got "
-                f"{type(source).__name__}."
+                f"{type(source).__name__}: write it to a folder, or give the matrix of read_events(…)."
             )
         if self.read:
             raise ValueError("read= are options for files of events: leave them out with a matrix.")

@@ -7,6 +7,7 @@ Rows, columns and weights are those that :func:`everypair.data.read_events` give
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
@@ -54,6 +55,7 @@ class Told:
     strings: tuple[bool, bool]  # whether ids of users and of items are
     how: str
     events: int
+    note: str  # what was guessed of the columns
 
 
 def pairs_from_events(
@@ -91,6 +93,8 @@ def _read_all(tasks: Tasks, sources: Sequence[Any], options: Mapping[str, Any]) 
     places = [tasks.workers[number * len(tasks.workers) // len(sources)] for number in range(len(sources))]
     (first,) = tasks.start([tasks.task("read", _read, sources[0], dict(options), place=places[0])])
     (told,) = tasks.get([tasks.task("describe", _told, first)])
+    if told.note and options.get("verbose", True):
+        print(told.note, file=sys.stderr)
     chosen = {**options, **told.columns}
     others = [tasks.task("read", _read, source, chosen, place=place) for source, place in zip(sources[1:], places[1:])]
     read = [first, *tasks.start(others)]
@@ -138,7 +142,6 @@ def _read(source: Any, options: dict[str, Any]) -> tuple[Part, Told]:
         joined = read_joined(
             source, {role: given[role] for role in ROLES}, text=TextOptions(*(given[name] for name in TEXT)),
             **{name: given[name] for name in ("threshold", "dislike_weight", "duplicates", "missing", "ids")},
-            verbose=False,
         )  # fmt: skip
     except (OSError, ValueError, TypeError) as failure:
         text = str(failure)
@@ -154,7 +157,7 @@ def _read(source: Any, options: dict[str, Any]) -> tuple[Part, Told]:
     part = Part((users.values, items.values), EventRows(rows, columns, weights, pairs.times if ordered else None))
     found = {role: joined.columns[role] for role in ROLES if role != "time" or ordered}
     strings = joined.ids[LEFT].are_strings, joined.ids[RIGHT].are_strings
-    return part, Told(place, {"time": None, **found}, strings, joined.how, len(rows))
+    return part, Told(place, {"time": None, **found}, strings, joined.how, len(rows), joined.note)
 
 
 def _told(read: tuple[Part, Told]) -> Told:

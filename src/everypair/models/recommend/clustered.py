@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from everypair.data.matching import Known, as_events, held_out_matrix
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting, degree_exponent
 from everypair.distribute.cluster import GATHERED_BYTES, Cluster
 from everypair.distribute.degree_weights import degree_weighted
 from everypair.distribute.feature_rows import rows_here
 from everypair.distribute.set_up import Terms
-from everypair.distribute.sharded_model import ShardedModel, held_out_positives
+from everypair.distribute.sharded_model import ShardedModel
 from everypair.distribute.sharded_pairs import ShardedPairs
 from everypair.distribute.tasks import Tasks
 from everypair.distribute.train import train_on_cluster
@@ -83,10 +82,10 @@ def fit_on_cluster(
     terms = Terms(loss, negatives, ridge, layout, dtype, rows_here(informed))
     validator = None
     if validation is not None:
-        validation = _held_out(tasks, pairs, validation)
+        validation = ShardedModel(tasks, pairs, [], [], ()).held_out(validation, "validation")
 
         def validator(sides: Any) -> Any:
-            return lambda state: ShardedModel(tasks, pairs, state.left, state.right, sides).metrics(validation, (10,))
+            return lambda state: ShardedModel(tasks, pairs, state.left, state.right, sides).ranked(validation, (10,))
 
     trained = pairs
     if exponent is not None and pairs.ids is not None:  # the pairs of a matrix are weighted before they are cut
@@ -114,19 +113,6 @@ def _ids_of(tasks: Tasks, pairs: ShardedPairs, wanted: tuple[bool, bool]) -> tup
     """The ids of the sides that are asked for, here."""
     there = ShardedModel(tasks, pairs, [], [], ())
     return there.user_ids if wanted[LEFT] else None, there.item_ids if wanted[RIGHT] else None
-
-
-def _held_out(tasks: Tasks, pairs: ShardedPairs, validation: Any) -> Any:
-    """Held-out positives as a matrix in the order of rows and columns there, checked before training."""
-    events = as_events(validation, "validation")
-    if (events is None) != (pairs.ids is None):
-        raise ValueError(
-            "validation must be a matrix where interactions are one, and events with ids (a file or a data frame) "
-            "where they are."
-        )
-    if events is not None:
-        validation = held_out_matrix(events, Known(*_ids_of(tasks, pairs, (True, True))), "validation")
-    return held_out_positives(validation, pairs.shape, "validation")
 
 
 def gathered_state(sharded: ShardedModel) -> OneClassState:

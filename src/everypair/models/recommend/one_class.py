@@ -215,6 +215,10 @@ class OneClassMF(GrowingModel):
                     'on a cluster there are no graphs, start= or negative_loss="same": fit on one machine.'
                 )
 
+            for name, part in (("left_features", left_features), ("right_features", right_features)):
+                if hasattr(part, "to_delayed"):
+                    raise TypeError(f"{name} are matched to ids in this process: give {name}.compute().")
+
             def inform(shape: tuple[int, int], known: Any) -> tuple[Any, Any]:
                 told = {"left_features": left_features, "right_features": right_features}
                 if known is not None:
