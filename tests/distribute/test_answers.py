@@ -89,6 +89,8 @@ def test_asked_users_of_a_model_that_stays_there(clients, folder, fitted):
     assert repr(there.sharded_) == f"ShardedModel({users:,} users × {items:,} items in 3 and 2 shards)"
     with pytest.raises(ValueError, match=r"is on the cluster: gather\(\) brings it here first"):
         there.to_parts()
+    with pytest.raises(ValueError, match=r"is on the cluster: model.sharded_.metrics\(test\) ranks there"):
+        ranking_metrics(there, fitted.interactions_, fitted.interactions_)
     assert np.array_equal(there.gather().left_factors_, fitted.left_factors_)
 
 

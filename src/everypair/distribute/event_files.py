@@ -154,6 +154,7 @@ def _read(source: Any, options: dict[str, Any]) -> tuple[Part, Told]:
     users, rows = used_ids(joined.ids[LEFT], pairs.rows)
     items, columns = used_ids(joined.ids[RIGHT], pairs.columns)
     weights = narrow if np.array_equal(narrow, pairs.weights) else pairs.weights
+    rows, columns = rows.astype(np.int32), columns.astype(np.int32)
     part = Part((users.values, items.values), EventRows(rows, columns, weights, pairs.times if ordered else None))
     found = {role: joined.columns[role] for role in ROLES if role != "time" or ordered}
     strings = joined.ids[LEFT].are_strings, joined.ids[RIGHT].are_strings
@@ -173,7 +174,7 @@ def _together(parts: list[Part]) -> Part:
     if len(parts) == 1:
         return parts[0]
     ids = [np.unique(np.concatenate([part.ids[side] for part in parts])) for side in (LEFT, RIGHT)]
-    places = [[np.searchsorted(ids[side], part.ids[side]) for part in parts] for side in (LEFT, RIGHT)]
+    places = [[np.searchsorted(ids[side], part.ids[side]).astype(np.int32) for part in parts] for side in (LEFT, RIGHT)]
     rows = np.concatenate([place[part.pairs.rows] for place, part in zip(places[LEFT], parts)])
     columns = np.concatenate([place[part.pairs.columns] for place, part in zip(places[RIGHT], parts)])
     weights = np.concatenate([part.pairs.weights for part in parts])
