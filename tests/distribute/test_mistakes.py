@@ -67,6 +67,17 @@ def test_a_file_without_events(folder, clients):
         fit(folder, clients(2))
 
 
+def test_a_partition_of_a_frame_is_named(clients):
+    import dask.dataframe as dd
+
+    bad = GOOD.assign(weight=["many", "few", "1"])
+    parts = [GOOD, GOOD.iloc[:0], GOOD], [GOOD, GOOD, bad]
+    for frames, words in zip(parts, ("partition 1: The table has no events", "partition 2: .*'weight'")):
+        frame = dd.from_map(lambda part: part, frames, meta=GOOD.iloc[:0], enforce_metadata=False)
+        with pytest.raises(ValueError, match=words):
+            fit(frame, clients(2))
+
+
 def test_dislikes_alone(tmp_path, clients):
     GOOD.assign(weight=-1.0).to_parquet(tmp_path / "part-0.parquet")
     with pytest.raises(ValueError, match="no positive weight"):
@@ -158,6 +169,7 @@ def test_features_that_do_not_match_the_ids_of_the_files(folder, clients):
         (pd.DataFrame({"age": [1, 2]}, index=["a", "b"]), "left_features must have one row for every id.*'c'"),
         (pd.DataFrame({"user": ["a", "b", "c", "d"], "age": 0}), "1 rows are of unknown ids: 'd'"),
         (pd.DataFrame({"age": [1, 2, 3]}), "left_features is a frame without ids"),
+        (pd.DataFrame({"age": 1}, index=["a", "b", "c", "c"]), "the index of left_features: .*'c'"),
         (np.ones((4, 2)), r"one row per entity of that side \(3\), got shape \(4, 2\)"),
         (pd.DataFrame({"user": ["a", "b", "c"], "age": "x"}), "must hold numbers, but its column 'age'"),
     ]

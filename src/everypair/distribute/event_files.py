@@ -91,12 +91,16 @@ def pairs_from_events(
 def _read_all(tasks: Tasks, sources: Sequence[Any], options: Mapping[str, Any]) -> tuple[list[Any], str]:
     """Read the first file with columns as they are found, and all others by these names; then join runs of files."""
     places = [tasks.workers[number * len(tasks.workers) // len(sources)] for number in range(len(sources))]
-    (first,) = tasks.start([tasks.task("read", _read, sources[0], dict(options), place=places[0])])
+    names = [f"{one}: " if isinstance(one, str) else f"partition {number}: " for number, one in enumerate(sources)]
+    (first,) = tasks.start([tasks.task("read", _read, sources[0], dict(options), names[0], place=places[0])])
     (told,) = tasks.get([tasks.task("describe", _told, first)])
     if told.note and options.get("verbose", True):
         print(told.note, file=sys.stderr)
     chosen = {**options, **told.columns}
-    others = [tasks.task("read", _read, source, chosen, place=place) for source, place in zip(sources[1:], places[1:])]
+    others = [
+        tasks.task("read", _read, source, chosen, name, place=place)
+        for source, name, place in zip(sources[1:], names[1:], places[1:])
+    ]
     read = [first, *tasks.start(others)]
     described = tasks.start([tasks.task("describe", _told, one) for one in read])
     with all_ended(tasks, [*read, *described]):
@@ -104,9 +108,9 @@ def _read_all(tasks: Tasks, sources: Sequence[Any], options: Mapping[str, Any]) 
     for one in every:
         for kind, mine, other in zip(KINDS, one.strings, told.strings):
             if mine != other:
-                names = ("integers", "strings")
+                types = ("integers", "strings")
                 raise ValueError(
-                    f"{one.place}column {told.columns[kind]!r} holds {names[mine]}, but {names[other]} in "
+                    f"{one.place}column {told.columns[kind]!r} holds {types[mine]}, but {types[other]} in "
                     f'{told.place.rstrip(": ")}: say ids="string" in read=, or write the files alike.'
                 )
     parts = [tasks.task("events", _part, one) for one in read]
@@ -132,9 +136,8 @@ def _numbered(tasks: Tasks, parts: list[Any], side: int) -> Numbered:
     return numbered_ids(tasks, ids, tasks.get([tasks.task("size", len, one) for one in ids]))
 
 
-def _read(source: Any, options: dict[str, Any]) -> tuple[Part, Told]:
-    """The events of one file, those of a pair joined."""
-    place = f"{source}: " if isinstance(source, str) else ""
+def _read(source: Any, options: dict[str, Any], place: str) -> tuple[Part, Told]:
+    """The events of one file, or of one partition of a data frame, those of a pair joined."""
     try:
         asked = signature(read_events).bind(source, **options)
         asked.apply_defaults()
@@ -145,7 +148,7 @@ def _read(source: Any, options: dict[str, Any]) -> tuple[Part, Told]:
         )  # fmt: skip
     except (OSError, ValueError, TypeError) as failure:
         text = str(failure)
-        raise ValueError(text if not place or str(source) in text else f"{place}{text}") from None
+        raise ValueError(text if isinstance(source, str) and source in text else f"{place}{text}") from None
     ordered = joined.how == "last"
     pairs = joined.pairs
     narrow = pairs.weights.astype(np.float32)
