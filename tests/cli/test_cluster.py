@@ -1,8 +1,10 @@
 """``--cluster local:N``: from a folder of CSV files to a model and to Parquet lists; mistakes are one sentence."""
 
+import json
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 
 pytest.importorskip("distributed")
@@ -14,7 +16,7 @@ def folder(tmp_path_factory):
     (path / "events").mkdir()
     for part in range(2):
         rows = [f"u{user},i{(user * 7 + step * part) % 30}" for user in range(40) for step in range(1, 6)]
-        (path / "events" / f"{part}.csv").write_text("\n".join(["user,item", *rows]) + "\n")
+        (path / "events" / f"{part}.csv").write_text("\n".join(["userId,item", *rows]) + "\n")
     return path
 
 
@@ -24,10 +26,20 @@ def everypair(folder, *arguments):
 
 
 def test_fit_and_lists_of_everybody(folder):
-    told = everypair(folder, "fit", "events", "-o", "model.ep", "--rank", "2", "--cluster", "local:1", "--quiet")
+    told = everypair(folder, "fit", "events", "-o", "model.ep", "--rank", "2", "--cluster", "local:1")
     assert (told.returncode, told.stdout) == (0, "OneClassMF written to model.ep.\n"), told.stderr
-    told = everypair(folder, "recommend", "model.ep", "--all", "-n", "3", "-o", "lists", "--cluster", "local:1")
+    assert "0.csv: user 'userId', item 'item'." in told.stderr
+    assert "40 users × 30 items" in told.stderr
+    assert "sweeps in" in told.stderr
+    asked = ("recommend", "model.ep", "--all", "-n", "3", "--block", "i0", "-o")
+    told = everypair(folder, *asked, "lists", "--json", "--cluster", "local:1")
     assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout) == {"output": "lists", "users": 40, "n": 3, "files": 1}
+    here = everypair(folder, *asked, "lists.parquet")
+    assert here.returncode == 0, here.stderr
+    lists = pd.read_parquet(folder / "lists")
+    pd.testing.assert_frame_equal(lists, pd.read_parquet(folder / "lists.parquet"))
+    assert "i0" not in set(lists["item"])
     assert [one.name for one in (folder / "lists").iterdir()] == ["part-00000.parquet"]
 
 
@@ -42,6 +54,8 @@ def test_fit_and_lists_of_everybody(folder):
         (["fit", "events", "-o", "m.ep", "--cluster", "somewhere"], "tcp://scheduler:port or local:4"),
         (["fit", "events", "-o", "m.ep", "--cluster", "local:1", "--model", "ItemItem"], "not trained on a cluster"),
         (["fit", "events", "-o", "m.ep", "--shards", "2"], "--shards belongs to --cluster"),
+        (["fit", "events", "-o", "m.ep", "--cluster", "local:1", "--threads", "2"], "leave --threads out"),
+        (["recommend", "m.ep", "--all", "-o", "l", "--cluster", "local:1", "--threads", "2"], "leave --threads out"),
     ],
 )
 def test_mistakes_are_one_sentence(folder, arguments, words):

@@ -121,3 +121,11 @@ def test_lengths_and_types_of_a_mapping():
         read_events({"user": [], "item": []})
     with pytest.raises(TypeError, match=r"a data frame, a mapping .* got int"):
         read_events(5)
+
+
+@pytest.mark.parametrize("kind", ["str", "category"])
+def test_frames_that_were_put_together(kind):
+    parts = [pd.DataFrame({"user": list(users), "item": [1, 2]}).astype({"user": kind}) for users in ("ba", "cb")]
+    events = read_events(pd.concat(parts), verbose=False)
+    assert list(events.user_ids) == ["a", "b", "c"]
+    assert events.matrix.toarray().tolist() == [[0, 1], [1, 1], [1, 0]]

@@ -79,8 +79,18 @@ def test_asked_users_of_a_model_that_stays_there(clients, folder, fitted):
     np.testing.assert_allclose(scores, values, rtol=1e-5, atol=1e-6)
     with pytest.raises(AttributeError, match="is on the cluster: gather"):
         _ = there.left_factors_
+    assert not hasattr(there, "interactions_")
+    assert [entry["objective"] for entry in there.history_] == [entry["objective"] for entry in fitted.history_]
+    for name in ("objective_", "status_", "n_iter_", "rank_", "reg_", "negative_weight_", "biases_", "feature_reg_"):
+        assert getattr(there, name) == getattr(fitted, name)
+    assert list(there.user_ids_) == list(fitted.user_ids_)
+    assert there.left_feature_weights_ is None
+    users, items = fitted.interactions_.shape
+    assert repr(there.sharded_) == f"ShardedModel({users:,} users × {items:,} items in 3 and 2 shards)"
     with pytest.raises(ValueError, match=r"is on the cluster: gather\(\) brings it here first"):
         there.to_parts()
+    with pytest.raises(ValueError, match=r"is on the cluster: model.sharded_.metrics\(test\) ranks there"):
+        ranking_metrics(there, fitted.interactions_, fitted.interactions_)
     assert np.array_equal(there.gather().left_factors_, fitted.left_factors_)
 
 
@@ -116,5 +126,9 @@ def test_validation_of_a_training_from_files(clients, log, tmp_path):
     there = model().fit(tmp_path, validation=held_out, client=Cluster(clients(2)))
     alone = model().fit(rest, validation=held_out)
     assert there.history_[-1]["ndcg@10"] == pytest.approx(alone.history_[-1]["ndcg@10"], abs=0.05)
+    metrics, expected = there.sharded_.metrics(held_out), ranking_metrics(there, rest, held_out)
+    assert dict(metrics) == pytest.approx(dict(expected), abs=1e-6)
+    with pytest.raises(ValueError, match="test must be a matrix where interactions are one, and events with ids"):
+        there.sharded_.metrics(there.interactions_)
     with pytest.raises(ValueError, match="events with ids"):
         model().fit(tmp_path, validation=np.eye(3), client=Cluster(clients(2)))

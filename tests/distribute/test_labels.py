@@ -1,12 +1,14 @@
 """MultiLabelMF on a cluster: what one machine learns, from rows in shards."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from everypair import MultiLabelMF
-from everypair.data import MultiLabelData, write_multilabel
+from everypair import InterruptedTraining, MultiLabelMF
+from everypair.data import MultiLabelData, read_multilabel, write_multilabel
 from everypair.distribute import Cluster, ShardCheckpoint
+from everypair.models.multilabel import ridge_search
 
 random = np.random.default_rng(0)
 ROWS, FEATURES, LABELS = 2600, 40, 30
@@ -95,12 +97,80 @@ def test_files_that_cannot_be_used(folder, clients):
         model().fit(folder, client=clients(2))
 
 
+def parquet(path, rows, sparse=False, names=True):
+    """Rows of X and Y as a table."""
+    features, labels = X[rows].astype(np.float32), Y[rows]
+    parts = np.split(features.indices, features.indptr[1:-1]), np.split(features.data, features.indptr[1:-1])
+    if sparse:
+        columns = dict(zip(("indices", "values"), map(list, parts)))
+    else:
+        columns = {f"f{number}": column for number, column in enumerate(features.toarray().T)}
+    found = np.split(labels.indices, labels.indptr[1:-1])
+    columns["labels"] = [[f"l{label:02d}" for label in row] for row in found] if names else found
+    pd.DataFrame(columns).to_parquet(path)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_in_parquet_are_those_of_one_machine(sparse, tmp_path, clients):
+    cuts = [slice(0, 700), slice(700, 701), slice(701, 2000), slice(2000, ROWS)]
+    for number, rows in enumerate(cuts):  # one row of 30 labels has not all of them
+        parquet(tmp_path / f"part-{number}.parquet", rows, sparse, names=not sparse)
+    cluster = Cluster(clients(2), shards=(2, 1))
+    read = model(dtype="float32", max_iter=3).fit(tmp_path, client=cluster)
+    used = np.arange(LABELS) if sparse else np.flatnonzero(Y.sum(axis=0))  # a name that no row has is not known
+    given = model(dtype="float32", max_iter=3).fit(X.astype(np.float32), Y[:, used], client=cluster)
+    assert np.array_equal(read.feature_weights_, given.feature_weights_)
+    assert np.array_equal(read.label_factors_, given.label_factors_)
+    assert read.n_features_in_ == FEATURES
+    here = [read_multilabel(path) for path in sorted(tmp_path.iterdir())]
+    if sparse:
+        assert read.classes_.tolist() == list(range(LABELS))
+        assert not hasattr(read, "feature_names_in_")
+    else:
+        assert read.classes_.tolist() == [f"l{label:02d}" for label in used]
+        assert read.feature_names_in_.tolist() == list(here[0].feature_names)
+        frame = pd.DataFrame(here[0].X.toarray(), columns=here[0].feature_names)
+        assert read.predict_topk(frame[:2], 3)[0].shape == (2, 3)
+
+
+def test_columns_of_parquet_are_matched_by_name(tmp_path, clients):
+    parquet(tmp_path / "part-0.parquet", slice(0, 1300))
+    parquet(tmp_path / "part-1.parquet", slice(1300, ROWS))
+    second = pd.read_parquet(tmp_path / "part-1.parquet")
+    plain = model(dtype="float32", max_iter=2).fit(tmp_path, client=clients(2))
+    second[second.columns[::-1]].assign(noise=1.0).to_parquet(tmp_path / "part-1.parquet")
+    with pytest.raises(ValueError, match=r"part-0\.parquet has no column 'noise', which .*part-1\.parquet has"):
+        model().fit(tmp_path, client=clients(2))
+    options = {"features": [f"f{number}" for number in range(FEATURES)]}
+    again = model(dtype="float32", max_iter=2).fit(tmp_path, client=Cluster(clients(2), read=options))
+    assert np.array_equal(plain.feature_weights_, again.feature_weights_)
+    for changed, words in (
+        (second.drop(columns="f7"), r"part-1\.parquet has no column 'f7', which .*part-0\.parquet has"),
+        (second.drop(columns="labels"), r"part-1\.parquet has no column 'labels'"),
+        (second.assign(f7="much"), r"part-1\.parquet: column 'f7' holds (large_)?string"),
+        (
+            second.assign(labels=[[1]] * len(second)),
+            r"part-1\.parquet: labels are whole numbers, but strings in .*part-0",
+        ),
+        (second.iloc[:0], r"part-1\.parquet"),
+    ):
+        changed.to_parquet(tmp_path / "part-1.parquet")
+        with pytest.raises(ValueError, match=words):
+            model().fit(tmp_path, client=clients(2))
+    parquet(tmp_path / "part-1.parquet", slice(0, 9), sparse=True)
+    with pytest.raises(ValueError, match=r"part-1\.parquet has lists of indices and values, but .*part-0"):
+        model().fit(tmp_path, client=clients(2))
+    (tmp_path / "part-1.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ValueError, match=r"part-1\.parquet is damaged"):
+        model().fit(tmp_path, client=clients(2))
+
+
 def test_files_are_checked_like_a_matrix(folder, clients):
     with pytest.raises(ValueError, match="rank=99 is larger than the number of features"):
         model(rank=99).fit(folder, client=clients(2))
     with pytest.raises(ValueError, match="beyond what float32 holds"):
         model(dtype="float32", label_weight=np.full(LABELS, 1e-60)).fit(folder, client=clients(2))
-    with pytest.raises(ValueError, match="leave them out with files of labelled rows"):
+    with pytest.raises(ValueError, match="'threshold', which is no option of read_multilabel"):
         model().fit(folder, client=Cluster(clients(2), read={"threshold": 1}))
 
 
@@ -121,3 +191,22 @@ def test_what_is_not_done_there(clients):
         model(solver="gradient").fit(X, Y, client=clients(2))
     with pytest.raises(TypeError, match=r"client must be a distributed\.Client"):
         model().fit(X, Y, client=3)
+    with pytest.raises(ValueError, match="always come back: leave gather=False out"):
+        model().fit(X, Y, client=Cluster(clients(2), gather=False))
+    with pytest.raises(ValueError, match="leave them out with a matrix X"):
+        model().fit(X, Y, client=Cluster(clients(2), read={"features": ["a"]}))
+
+
+def test_a_search_that_is_cut_short_is_said_to_have_been_here(clients, monkeypatch):
+    scores, calls = ridge_search.Fold.scores, []
+
+    def pressed(fold, choice):
+        calls.append(choice)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return scores(fold, choice)
+
+    monkeypatch.setattr(ridge_search.Fold, "scores", pressed)
+    with pytest.warns(InterruptedTraining, match="here on at most 20,000 rows, ended early"):
+        there = MultiLabelMF(rank=4, random_state=0).fit(X, Y, client=clients(2))
+    assert there.n_iter_ == 1

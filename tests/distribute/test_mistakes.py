@@ -32,6 +32,17 @@ def test_a_file_that_cannot_be_read(folder, clients):
         fit(folder, clients(2))
 
 
+def test_nothing_runs_on_after_a_refusal(folder, clients):
+    """A worker that is closed while it reads would log a warning beside the sentence."""
+    (folder / "part-1.csv").write_text("user,thing\na,x\n")
+    for number in (2, 3, 4):
+        rows = "\n".join(f"u{row},i{row % 99}" for row in range(150_000))
+        (folder / f"part-{number}.csv").write_text(f"user,item\n{rows}\n")
+    with pytest.raises(ValueError, match=r"part-1\.csv"):
+        fit(folder, clients(2))
+    assert not any(clients(2).run(lambda dask_worker: len(dask_worker.state.executing)).values())
+
+
 def test_a_column_that_one_file_lacks(folder, clients):
     GOOD.rename(columns={"item": "thing"}).to_parquet(folder / "part-1.parquet")
     with pytest.raises(ValueError, match=r"part-1\.parquet.*item"):
@@ -56,6 +67,17 @@ def test_a_file_without_events(folder, clients):
         fit(folder, clients(2))
 
 
+def test_a_partition_of_a_frame_is_named(clients):
+    import dask.dataframe as dd
+
+    bad = GOOD.assign(weight=["many", "few", "1"])
+    parts = [GOOD, GOOD.iloc[:0], GOOD], [GOOD, GOOD, bad]
+    for frames, words in zip(parts, ("partition 1: The table has no events", "partition 2: .*'weight'")):
+        frame = dd.from_map(lambda part: part, frames, meta=GOOD.iloc[:0], enforce_metadata=False)
+        with pytest.raises(ValueError, match=words):
+            fit(frame, clients(2))
+
+
 def test_dislikes_alone(tmp_path, clients):
     GOOD.assign(weight=-1.0).to_parquet(tmp_path / "part-0.parquet")
     with pytest.raises(ValueError, match="no positive weight"):
@@ -70,12 +92,12 @@ def test_folders_that_are_not_there_or_hold_nothing(tmp_path, clients):
 
 
 def test_what_is_no_input(clients):
-    with pytest.raises(TypeError, match="a folder of Parquet or CSV files, a Dask data frame or a matrix, got list"):
+    with pytest.raises(
+        TypeError, match="a folder of Parquet or CSV files, a Dask data frame or a matrix, got list: write"
+    ):
         fit([("a", "x")], clients(2))
     with pytest.raises(ValueError, match="options for files of events"):
         fit(np.eye(4), clients(2), read={"threshold": 4})
-    with pytest.raises(ValueError, match='the "last" is not known'):
-        fit(__file__, clients(2), read={"threshold": 4})
 
 
 def test_what_is_no_client(clients):
@@ -127,16 +149,38 @@ def test_the_wrong_kind_of_checkpoint(clients, tmp_path):
         OneClassMF(rank=1).fit(np.eye(4), callbacks=[ShardCheckpoint(tmp_path / "run")])
 
 
-def test_what_goes_with_a_matrix_alone_is_refused_before_files_are_read(clients):
-    for given, words in (
-        ({"left_features": np.ones((2, 1))}, "features need a matrix"),
-        ({}, "weighting= need a matrix"),
+def test_options_that_are_refused_before_files_are_read(clients):
+    for options, words in (
+        ({"min_user_events": 2}, "min_user_events is not known file by file"),
+        ({"labels": "tags"}, "read= has 'labels', which is no option of read_events"),
     ):
-        parameters = {} if given else {"weighting": ("degree", 0.25)}
         with pytest.raises(ValueError, match=words):
-            OneClassMF(rank=1, **parameters).fit("no/such/folder", client=clients(2), **given)
-    with pytest.raises(ValueError, match="min_user_events is not known file by file"):
-        pairs_from_events(None, [], {"min_user_events": 2, "duplicates": "sum"}, (None, None), np.float32)
+            pairs_from_events(None, [], options, (None, None), np.float32)
+    for parameters, words in (
+        ({"weighting": ("degree", -1)}, "γ ≥ 0"),
+        ({"n_threads": 2}, "the threads it was started with .*leave n_threads out"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            OneClassMF(rank=1, **parameters).fit("no/such/folder", client=clients(2))
+
+
+def test_features_that_do_not_match_the_ids_of_the_files(folder, clients):
+    cases = [
+        (pd.DataFrame({"age": [1, 2]}, index=["a", "b"]), "left_features must have one row for every id.*'c'"),
+        (pd.DataFrame({"user": ["a", "b", "c", "d"], "age": 0}), "1 rows are of unknown ids: 'd'"),
+        (pd.DataFrame({"age": [1, 2, 3]}), "left_features is a frame without ids"),
+        (pd.DataFrame({"age": 1}, index=["a", "b", "c", "c"]), "the index of left_features: .*'c'"),
+        (np.ones((4, 2)), r"one row per entity of that side \(3\), got shape \(4, 2\)"),
+        (pd.DataFrame({"user": ["a", "b", "c"], "age": "x"}), "must hold numbers, but its column 'age'"),
+    ]
+    for features, words in cases:
+        with pytest.raises((ValueError, TypeError), match=words):
+            OneClassMF(rank=1).fit(folder, features, client=clients(2))
+
+
+def test_nothing_above_the_threshold(folder, clients):
+    with pytest.raises(ValueError, match="No event is left: all weights are 0 or below the threshold"):
+        fit(folder, clients(2), read={"weight": "weight", "threshold": 9})
 
 
 def test_a_model_that_is_fitted_again_answers_from_the_new_one(clients):

@@ -12,7 +12,7 @@ import pytest
 import everypair
 from everypair import Blend, EnsembleMF, InterruptedTraining, ItemItem, MultiLabelMF, OneClassMF
 from everypair.evaluate import feature_report
-from everypair.models.multilabel import mf, ridge_search
+from everypair.models.multilabel import learner, mf, ridge_search
 from everypair.solvers.loop import Status, StopRules, run
 from everypair.training.interruption import warn_interrupted, was_interrupted
 
@@ -212,13 +212,13 @@ def test_ctrl_c_before_the_first_candidate_raises(monkeypatch):
 
 def test_ctrl_c_in_the_fit_for_the_threshold_keeps_that(monkeypatch):
     X, Y = labelled()
-    train, trained = mf.train, []
+    train, trained = learner.train, []
 
     def pressed(*arguments, callbacks=(), **options):
         trained.append(1)
         return train(*arguments, callbacks=(at_sweep(2),), **options)
 
-    monkeypatch.setattr(mf, "train", pressed)
+    monkeypatch.setattr(learner, "train", pressed)
     with pytest.warns(InterruptedTraining, match="2 of 10 sweeps"):
         fitted = MultiLabelMF(rank=4, reg=1.0, tol=0.0, random_state=0, n_threads=1).fit(X, Y)
     assert (len(trained), fitted.n_iter_, fitted.status_) == (1, 2, Status.INTERRUPTED)

@@ -85,11 +85,14 @@ def _write_part(path: str, start: int, stop: int, asked: dict[str, Any], part: s
 
     from everypair import load
     from everypair.distribute.output import write_lists
+    from everypair.distribute.work import worker_threads
     from everypair.models.recommend.recommender import in_positions, known_ids
 
-    model = load(path)
+    model = load(path, mmap=True)
     known, rows = known_ids(model), np.arange(start, stop)
-    items, scores = in_positions(model).recommend(rows, **asked)
+    view = in_positions(model)
+    view.n_threads = worker_threads()
+    items, scores = view.recommend(rows, **asked)
     names = (rows, None) if known is None else (known.users.values[rows], known.items.values)
     write_lists(part, names[0], items, scores, names[1])
     return part

@@ -43,15 +43,17 @@ def fit(
     model = choice.build()
     if cluster is not None:
         if holdout is not None or any(value is not None for value in vars(tables).values() if value != "error"):
-            raise ValueError("--cluster trains on events alone: leave out --holdout and features.")
+            raise ValueError("--cluster trains on events alone: leave out --holdout and features, or fit in Python.")
         _fit_on_cluster(model, events, reading, cluster, shards, checkpoint, run)
         model.save(output, serve_only=serve_only)
         users, items = model.interactions_.shape
         told = {"output": output, "model": choice.model, "users": users, "items": items, "sweeps": model.n_iter_}
         if run.json_output:
-            show({**told, "pairs": model.interactions_.nnz, "status": model.status_})
+            seconds = model.history_[-1]["seconds"]
+            show({**told, "pairs": model.interactions_.nnz, "seconds": seconds, "status": model.status_})
         else:
-            note(f"{users:,} users × {items:,} items, {model.interactions_.nnz:,} pairs. {model.status_}", run.quiet)
+            note(f"{users:,} users × {items:,} items, {model.interactions_.nnz:,} pairs.", run.quiet)
+            note(f"{model.n_iter_} sweeps in {model.history_[-1]['seconds']:.2f} s. {model.status_}", run.quiet)
             print(f"{choice.model} written to {output}.")
         return
     if shards is not None:
@@ -94,5 +96,6 @@ def _fit_on_cluster(
     read = reading.options()
     if (read.pop("min_user_events"), read.pop("min_item_events")) != (1, 1):
         raise ValueError("--min-user-events and --min-item-events are not known file by file: leave out --cluster.")
+    read["verbose"] = not run.quiet
     with Progress(getattr(model, "max_iter", 0), "sweeps", run.quiet, at_most=True) as progress:
         fit_there(model, events, read, where, shards, checkpoint, shown_sweeps(progress))

@@ -77,6 +77,8 @@ def recommend(
         raise ValueError(f"--format {kind} belongs to a file: say --output FILE, or --output - for the screen.")
     if cluster is not None and not (every and output is not None and kind in (None, "parquet")):
         raise ValueError("--cluster writes the lists of all to a folder of Parquet files: say --all --output FOLDER.")
+    if cluster is not None and threads is not None:
+        raise ValueError("workers of a cluster use the threads they were started with: leave --threads out.")
     if output is not None and cluster is None:
         form = format_of(output, kind)
         if str(output) != STDOUT:
@@ -99,7 +101,11 @@ def recommend(
 
         assert output is not None
         written = write_all_lists(model, len(known_users), filters, output, cluster)
-        note(f"{len(known_users):,} users, {length} items each, in {len(written)} files of {output}.", run.quiet)
+        if run.json_output:
+            show({"output": output, "users": len(known_users), "n": length, "files": len(written)})
+        else:
+            files = f"{len(written)} file{'s' * (len(written) > 1)}"
+            note(f"{len(known_users):,} users, {length} items each, in {files} of {output}.", run.quiet)
         return
     asked = _asked(view, known_users, known_items, chosen, filters, reading, run.quiet)
     if output is None:

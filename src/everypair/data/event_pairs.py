@@ -80,13 +80,12 @@ def frequent_pairs(pairs: EventRows, least_items: int, least_users: int) -> NDAr
         kept = still
 
 
-def used_ids(ids: Ids | None, positions: Array) -> tuple[Ids, Array]:
+def used_ids(ids: Ids, positions: Array) -> tuple[Ids, Array]:
     """Return the ids that appear among ``positions``, in their order, and the positions among them.
 
     >>> used_ids(Ids(["a", "b", "c"]), np.array([2, 0, 2]))
     (Ids(2: 'a', 'c'), array([1, 0, 1]))
     """
-    assert ids is not None
     used = np.zeros(len(ids), np.bool_)
     used[positions] = True
     if used.all():

@@ -23,6 +23,7 @@ from everypair.data.ids import Ids
 from everypair.data.tables import ID_TYPES, Column, Problems, Table, TextOptions, open_table
 
 Array = NDArray[Any]
+NOTHING_LEFT = "No event is left: all weights are 0 or below the threshold."
 DUPLICATES = ("auto", "sum", "last", "max", "count")
 
 
@@ -111,19 +112,82 @@ def read_events(
     >>> read_events([("ann", 7, 5.0), ("ann", 8, 2.0), ("bob", 7, 4.0)], threshold=4).dropped
     {'below threshold': 1}
     """
-    _check_options(threshold, dislike_weight, duplicates, missing, ids)
     least = integer("min_user_events", min_user_events), integer("min_item_events", min_item_events)
+    read = read_joined(
+        source, {"user": user, "item": item, "weight": weight, "time": time}, threshold=threshold,
+        dislike_weight=dislike_weight, duplicates=duplicates, missing=missing, ids=ids,
+        text=TextOptions(delimiter, header, quote, encoding),
+    )  # fmt: skip
+    if verbose and read.note:
+        print(read.note, file=sys.stderr)
+    place, pairs, dropped = read.place, read.pairs, dict(read.dropped)
+    stored = pairs.weights.astype(np.float32) != 0
+    if not stored.all() and threshold is None:
+        dropped["weight 0"] = int((~stored).sum())
+    pairs = pairs.where(stored)
+    if len(pairs.rows) == 0:
+        raise ValueError(f"{place}{NOTHING_LEFT}")
+    kept = frequent_pairs(pairs, *least)
+    if not kept.all():
+        dropped["rare"] = int((~kept).sum())
+        pairs = pairs.where(kept)
+    if len(pairs.rows) == 0:
+        raise ValueError(
+            f"{place}No event is left: no users have {least[0]} items that have {least[1]} users each. Lower "
+            "min_user_events or min_item_events."
+        )
+    user_ids, rows = used_ids(read.ids[0], pairs.rows)
+    item_ids, places = used_ids(read.ids[1], pairs.columns)
+    shape = len(user_ids), len(item_ids)
+    indptr = np.searchsorted(rows, np.arange(shape[0] + 1))
+    return Events(
+        matrix=sp.csr_array((pairs.weights.astype(np.float32), places, indptr), shape=shape),
+        user_ids=user_ids,
+        item_ids=item_ids,
+        times=None if pairs.times is None else sp.csr_array((pairs.times, places, indptr), shape=shape),
+        duplicates=read.duplicates,
+        columns=read.columns,
+        dropped=dropped,
+    )
+
+
+@dataclass(frozen=True)
+class JoinedEvents:
+    """A table's events in positions of its ``ids``, those of a pair joined; weights may be 0.
+
+    ``how`` they were joined is said without "auto". The rest is as in :class:`Events`.
+    """
+
+    place: str
+    ids: tuple[Ids, Ids]
+    pairs: EventRows
+    how: str
+    duplicates: int
+    columns: Mapping[str, Hashable | None]
+    dropped: Mapping[str, int]
+    note: str  # what was guessed of the columns
+
+
+def read_joined(
+    source: Any,
+    given: Mapping[str, Any],
+    *,
+    threshold: float | None,
+    dislike_weight: float,
+    duplicates: str,
+    missing: str,
+    ids: str,
+    text: TextOptions,
+) -> JoinedEvents:
+    """Read a table as :func:`read_events` does, but for what it leaves out of the pairs; ``given`` are the columns."""
+    _check_options(threshold, dislike_weight, duplicates, missing, ids)
     if duplicates == "auto":
         duplicates = "sum" if threshold is None else "last"
-    given = {"user": user, "item": item, "weight": weight, "time": time}
-    if duplicates == "count" and threshold is None and weight not in (AUTO, None):
-        raise ValueError(f"duplicates='count' does not look at weights: leave out weight={weight!r}.")
-    counted = duplicates == "count" and threshold is None
-    table = open_table(source, TextOptions(delimiter, header, quote, encoding), list(given.values()))
-    chosen = choose_columns(table, given, threshold, counted)
+    if duplicates == "count" and threshold is None and given["weight"] not in (AUTO, None):
+        raise ValueError(f"duplicates='count' does not look at weights: leave out weight={given['weight']!r}.")
+    table = open_table(source, text, list(given.values()))
+    chosen = choose_columns(table, dict(given), threshold, duplicates == "count" and threshold is None)
     columns, chosen = _read(table, chosen, missing, ids)
-    if verbose and chosen.note:
-        print(f"{table.place}{chosen.note}.", file=sys.stderr)
     dropped: dict[str, int] = {}
     events = _present(columns, dropped)
     if len(events.rows) == 0:
@@ -136,35 +200,13 @@ def read_events(
     pairs = join_events(events, duplicates)
     if np.abs(pairs.weights).max() > np.finfo(np.float32).max:
         raise ValueError(f"Column {chosen.weight!r} adds up to weights beyond the range of float32: rescale it.")
-    stored = pairs.weights.astype(np.float32) != 0
-    if not stored.all() and threshold is None:
-        dropped["weight 0"] = int((~stored).sum())
-    joined = len(events.rows) - len(pairs.rows)
-    pairs = pairs.where(stored)
-    if len(pairs.rows) == 0:
-        raise ValueError(f"{table.place}No event is left: all weights are 0 or below the threshold.")
-    kept = frequent_pairs(pairs, *least)
-    if not kept.all():
-        dropped["rare"] = int((~kept).sum())
-        pairs = pairs.where(kept)
-    if len(pairs.rows) == 0:
-        raise ValueError(
-            f"{table.place}No event is left: no users have {least[0]} items that have {least[1]} users each. Lower "
-            "min_user_events or min_item_events."
-        )
-    user_ids, rows = used_ids(columns["user"].ids, pairs.rows)
-    item_ids, places = used_ids(columns["item"].ids, pairs.columns)
-    shape = len(user_ids), len(item_ids)
-    indptr = np.searchsorted(rows, np.arange(shape[0] + 1))
-    return Events(
-        matrix=sp.csr_array((pairs.weights.astype(np.float32), places, indptr), shape=shape),
-        user_ids=user_ids,
-        item_ids=item_ids,
-        times=None if pairs.times is None else sp.csr_array((pairs.times, places, indptr), shape=shape),
-        duplicates=joined,
-        columns={role: getattr(chosen, role) for role in ROLES},
-        dropped=dropped,
-    )
+    users, items = columns["user"].ids, columns["item"].ids
+    assert users is not None
+    assert items is not None
+    return JoinedEvents(
+        table.place, (users, items), pairs, duplicates, len(events.rows) - len(pairs.rows),
+        {role: getattr(chosen, role) for role in ROLES}, dropped, f"{table.place}{chosen.note}." if chosen.note else "",
+    )  # fmt: skip
 
 
 def _check_options(threshold: Any, dislike_weight: Any, duplicates: Any, missing: Any, ids: Any) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from everypair.check import is_number
 from everypair.data.pairs import Compressed, Pairs
+from everypair.parallel import block_sums
 
 Array = NDArray[Any]
 
@@ -35,22 +36,28 @@ class DegreeWeighting:
     @classmethod
     def of(cls, weighting: Any, pairs: Pairs) -> DegreeWeighting | None:
         """Check ``None`` or ``("degree", γ)`` and find the scale for training pairs."""
-        if weighting is None:
+        exponent = degree_exponent(weighting)
+        if exponent is None:
             return None
-        if not (isinstance(weighting, tuple | list) and len(weighting) == 2 and weighting[0] == "degree"):
-            raise ValueError(f'weighting must be None or ("degree", γ), got {weighting!r}.')
-        exponent = weighting[1]
-        if not is_number(exponent) or not 0 <= exponent < np.inf:
-            raise ValueError(f'("degree", γ) needs a finite number γ ≥ 0, got {exponent!r}.')
-        unscaled = cls(float(exponent), 1.0)
-        return cls(float(exponent), 1 / float(unscaled._of_pairs(pairs).mean()))
+        total = block_sums(cls(exponent, 1.0).row_sums(pairs.rows, np.diff(pairs.columns.indptr)))
+        return cls(exponent, pairs.nnz / total)
 
     def weighted(self, pairs: Pairs) -> Pairs:
         """The same pairs with their weights multiplied."""
-        weights = (pairs.rows.weights * self._of_pairs(pairs)).astype(pairs.rows.weights.dtype)
-        rows = Compressed(pairs.rows.indptr, pairs.rows.indices, weights)
-        columns = Compressed(pairs.columns.indptr, pairs.columns.indices, pairs.by_columns(weights))
+        rows = self.weighted_run(pairs.rows, np.diff(pairs.columns.indptr))
+        columns = Compressed(pairs.columns.indptr, pairs.columns.indices, pairs.by_columns(rows.weights))
         return replace(pairs, rows=rows, columns=columns)
+
+    def weighted_run(self, stored: Compressed, degrees: Array) -> Compressed:
+        """The stored pairs of some rows, or of some columns, multiplied; ``degrees`` are those of the other side."""
+        weights = (stored.weights * self._of_run(stored, degrees)).astype(stored.weights.dtype)
+        return Compressed(stored.indptr, stored.indices, weights)
+
+    def row_sums(self, stored: Compressed, degrees: Array) -> Array:
+        """The sum of the factors of every row's pairs."""
+        shape = len(stored.indptr) - 1, len(degrees)
+        factors = sp.csr_array((self._of_run(stored, degrees), stored.indices, stored.indptr), shape)
+        return np.asarray(factors @ np.ones(len(degrees)))
 
     def weighted_rows(self, rows: Any, degrees: Array) -> Any:
         """Rows of signed weights (csr) multiplied; ``degrees`` are those of their columns, an empty one counts as 1."""
@@ -58,9 +65,25 @@ class DegreeWeighting:
         factors = self._factors(own, degrees[rows.indices])
         return sp.csr_array(((rows.data * factors).astype(rows.dtype), rows.indices, rows.indptr), shape=rows.shape)
 
-    def _of_pairs(self, pairs: Pairs) -> Array:
-        lengths, heights = np.diff(pairs.rows.indptr), np.diff(pairs.columns.indptr)
-        return self._factors(np.repeat(lengths, lengths), heights[pairs.rows.indices])
+    def _of_run(self, stored: Compressed, degrees: Array) -> Array:
+        lengths = np.diff(stored.indptr)
+        return self._factors(np.repeat(lengths, lengths), degrees[stored.indices])
 
     def _factors(self, left: Array, right: Array) -> Array:
         return self.scale * (left.astype(np.float64) * np.maximum(right, 1)) ** -self.exponent
+
+
+def degree_exponent(weighting: Any) -> float | None:
+    """Check ``None`` or ``("degree", γ)`` and return γ.
+
+    >>> degree_exponent(("degree", 0.25))
+    0.25
+    """
+    if weighting is None:
+        return None
+    if not (isinstance(weighting, tuple | list) and len(weighting) == 2 and weighting[0] == "degree"):
+        raise ValueError(f'weighting must be None or ("degree", γ), got {weighting!r}.')
+    exponent = weighting[1]
+    if not is_number(exponent) or not 0 <= exponent < np.inf:
+        raise ValueError(f'("degree", γ) needs a finite number γ ≥ 0, got {exponent!r}.')
+    return float(exponent)

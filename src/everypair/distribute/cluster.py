@@ -28,7 +28,8 @@ class Cluster:
     client : a ``distributed.Client``.
     shards : number of shards of either side, or a (left, right) pair; by the data where it is ``None``. It changes no
         bit of the result, but for weights of features.
-    read : options of :func:`everypair.data.read_events`, for files and frames of events: columns, threshold, ….
+    read : options of :func:`everypair.data.read_events`, for files and frames of events: columns, threshold, …; for
+        files of labelled rows those of :func:`everypair.data.read_multilabel`.
     gather : whether factors and pairs are brought to this process when training ends, so that the model is like any
         other; ``"auto"``: where they take less than 1 GiB.
 
@@ -96,7 +97,7 @@ class Cluster:
         if not (sp.issparse(source) or isinstance(source, np.ndarray)):
             raise TypeError(
                 "on a cluster interactions are a folder of Parquet or CSV files, a Dask data frame or a matrix, got "
-                f"{type(source).__name__}."
+                f"{type(source).__name__}: write it to a folder, or give the matrix of read_events(…)."
             )
         if self.read:
             raise ValueError("read= are options for files of events: leave them out with a matrix.")

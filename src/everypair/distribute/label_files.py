@@ -1,10 +1,12 @@
-"""Rows with features and labels from files that workers read: XC, libsvm, arff or npz, one after the other by name.
+"""Rows with features and labels from files that workers read: Parquet, XC or npz, one after the other by name.
 
-Every file holds some of the rows and all of the columns. The client sees counts and a sample of rows, never the rest.
+Every file holds some of the rows and all of the columns. Columns of a Parquet file are matched by name, and its labels
+are those of all files. The client sees counts, the labels' names and a sample of rows, never the rest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -13,15 +15,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.data.files.label_file import read_multilabel
+from everypair.data.files.label_file import OPTIONS, MultiLabelData, read_multilabel
 from everypair.data.labels import Labels
 from everypair.data.pairs import Compressed
 from everypair.distribute.borders import shard_borders
 from everypair.distribute.feature_rows import FeatureRows
+from everypair.distribute.label_columns import BY_NAME, Columns, Described
+from everypair.distribute.refusal import all_ended
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, work_of
 from everypair.distribute.tasks import Tasks
 from everypair.distribute.work import Piece, Sized
-from everypair.features.scaling import prepare_features
+from everypair.features.named_columns import NamedColumns
+from everypair.features.scaling import check_size, prepare_features
 from everypair.parallel import Chunk
 
 Array = NDArray[Any]
@@ -39,66 +44,61 @@ class Part(Sized):
 
 
 @dataclass(frozen=True)
-class Described:
-    """What the client knows of a file."""
-
-    n_features: int  # as they are in the file
-    columns: int  # prepared
-    label_names: tuple[str, ...] | None
-    row_counts: NDArray[np.int64]
-    label_counts: NDArray[np.int64]
-
-
-@dataclass(frozen=True)
 class LabelFiles:
-    """Labelled rows on a cluster: futures of parts, and their counts."""
+    """Labelled rows on a cluster: futures of parts, and what is known of all of them."""
 
     tasks: Tasks
     parts: list[Any]
-    told: list[Described]
+    shared: Columns
+    row_counts: list[NDArray[np.int64]]
+    label_counts: NDArray[np.int64]
+    fit_intercept: bool
 
     @classmethod
-    def read(cls, tasks: Tasks, paths: list[str], normalize: bool, fit_intercept: bool) -> LabelFiles:
-        """Have workers read and prepare the files; refuse files whose columns are others than the first one's."""
+    def read(
+        cls,
+        tasks: Tasks,
+        paths: list[str],
+        options: Mapping[str, Any],
+        normalize: bool,
+        fit_intercept: bool,
+        dtype: Any,
+    ) -> LabelFiles:
+        """Have workers read and prepare the files, with options of ``read_multilabel``."""
+        strange = sorted(set(options) - {"format", *OPTIONS})
+        if strange:
+            raise ValueError(f"read= has {strange[0]!r}, which is no option of read_multilabel: leave it out.")
         places = tasks.place([1] * len(paths))
+        data = tasks.start(
+            [tasks.task("read-labels", _read, path, dict(options), place=place) for path, place in zip(paths, places)]
+        )
+        described = tasks.start([tasks.task("describe-labels", _described, *one) for one in zip(data, paths)])
+        with all_ended(tasks, [*data, *described]):
+            told: list[Described] = tasks.wait(described)
+        shared = Columns.of(told)
+        maps = [shared.label_map(one) for one in told]
+        counts = np.zeros(shared.n_labels, np.int64)
+        for one, places_of in zip(told, maps):
+            counts[places_of] += one.label_counts
+        if not counts.any():
+            raise ValueError("no row of the files has a label: there is nothing to learn.")
         parts = tasks.start(
             [
-                tasks.task("read-labels", _read, path, normalize, fit_intercept, place=place)
-                for path, place in zip(paths, places)
+                tasks.task("labelled-rows", _prepared, one, path, shared, where, normalize, fit_intercept, dtype)
+                for one, path, where in zip(data, paths, maps)
             ]
         )
-        told: list[Described] = tasks.get([tasks.task("describe-labels", _described, part) for part in parts])
-        parts = tasks.start([tasks.task("labelled-rows", _rows, part) for part in parts])
-        first = told[0]
-        for path, one in zip(paths, told):
-            for what, mine, others in (
-                ("features", one.n_features, first.n_features),
-                ("labels", len(one.label_counts), len(first.label_counts)),
-                ("names of labels", one.label_names, first.label_names),
-            ):
-                if mine != others:
-                    raise ValueError(
-                        f"{path} has other {what} than {paths[0]} ({_short(mine)} and {_short(others)}): every file "
-                        "must have the same columns."
-                    )
-        if not sum(int(one.label_counts.sum()) for one in told):
-            raise ValueError("no row of the files has a label: there is nothing to learn.")
-        return cls(tasks, parts, told)
+        return cls(tasks, parts, shared, [one.row_counts for one in told], counts, fit_intercept)
 
     @property
     def columns(self) -> int:
         """Number of prepared features."""
-        return self.told[0].columns
+        return self.shared.n_features + self.fit_intercept
 
     @property
     def n_rows(self) -> int:
         """Rows of all files."""
-        return sum(len(one.row_counts) for one in self.told)
-
-    @property
-    def label_counts(self) -> NDArray[np.int64]:
-        """How many rows have each label."""
-        return np.asarray(sum(one.label_counts for one in self.told))
+        return sum(map(len, self.row_counts))
 
     def sample(self, count: int, random: np.random.Generator) -> tuple[Any, Labels]:
         """So many rows at random, here, in their order: prepared features and labels."""
@@ -115,7 +115,7 @@ class LabelFiles:
         self, shards: tuple[int | None, int | None], label_weights: NDArray[np.float64], reg: float, dtype: Any
     ) -> tuple[ShardedPairs, FeatureRows]:
         """Positives cut by rows and by labels, weighted by label, and the features of the rows."""
-        counts = np.concatenate([one.row_counts for one in self.told]), self.label_counts
+        counts = np.concatenate(self.row_counts), self.label_counts
         borders = [shard_borders(count, shard) for count, shard in zip(counts, shards)]
         places = [self.tasks.place([work_of(count, chunk) for chunk in both]) for count, both in zip(counts, borders)]
         cut = self.tasks.start(
@@ -149,7 +149,7 @@ class LabelFiles:
         return pairs, FeatureRows(self.columns, reg, False, 1.0, features)
 
     def _spans(self) -> list[Chunk]:
-        ends = np.cumsum([0, *(len(one.row_counts) for one in self.told)]).tolist()
+        ends = np.cumsum([0, *map(len, self.row_counts)]).tolist()
         return list(pairwise(ends))
 
     def _sources(self, chunk: Chunk) -> tuple[list[Any], list[Chunk]]:
@@ -163,25 +163,49 @@ class LabelFiles:
         return parts, slices
 
 
-def _read(path: str, normalize: bool, fit_intercept: bool) -> tuple[Part, Described]:
+def _read(path: str, options: dict[str, Any]) -> MultiLabelData:
     try:
-        data = read_multilabel(path)
-    except ValueError as failure:
-        raise ValueError(f"{path}: {failure}") from failure
+        return read_multilabel(path, **options)
+    except (OSError, ValueError, TypeError) as failure:
+        text = str(failure)
+        raise ValueError(text if path in text else f"{path}: {text}") from None
+
+
+def _described(data: MultiLabelData, path: str) -> Described:
+    positives = _positives(data)
+    counts = np.diff(positives.indptr).astype(np.int64), np.bincount(positives.indices, minlength=positives.shape[1])
+    return Described(
+        path, path.endswith(BY_NAME), data.X.shape[1], data.feature_names, data.label_names, *counts
+    )  # fmt: skip
+
+
+def _positives(data: MultiLabelData) -> Any:
     positives = sp.csr_array(data.Y, dtype=np.float32, copy=True)  # a file may have rows without labels only
     positives.eliminate_zeros()
-    positives.sort_indices()
-    X = sp.csr_array(prepare_features(data.X, normalize, fit_intercept))
-    counts = np.diff(positives.indptr).astype(np.int64), np.bincount(positives.indices, minlength=positives.shape[1])
-    return Part(X, positives), Described(data.X.shape[1], X.shape[1], data.label_names, *counts)
+    return positives
 
 
-def _described(read: tuple[Part, Described]) -> Described:
-    return read[1]
-
-
-def _rows(read: tuple[Part, Described]) -> Part:
-    return read[0]
+def _prepared(
+    data: MultiLabelData,
+    path: str,
+    shared: Columns,
+    places: NDArray[np.int64],
+    normalize: bool,
+    fit_intercept: bool,
+    dtype: Any,
+) -> Part:
+    """A file's rows in the columns of all files."""
+    positives, X = _positives(data), data.X
+    Y = sp.csr_array(
+        (positives.data, places[positives.indices].astype(np.int32), positives.indptr), (X.shape[0], shared.n_labels)
+    )
+    Y.sort_indices()
+    if data.feature_names is not None and data.feature_names != shared.feature_names:
+        X = NamedColumns(X, data.feature_names).in_order(shared.feature_names or (), path)
+    X = sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], shared.n_features))
+    X = sp.csr_array(prepare_features(X, normalize, fit_intercept))
+    check_size(X, f"{path}: X", dtype)
+    return Part(X, Y)
 
 
 def _take(part: Part, rows: Array) -> Part:
@@ -218,8 +242,3 @@ def _by_labels(parts: list[Any], start: int, weights: Array) -> Piece:
 
 def _compressed(matrix: Any, weights: Array) -> Compressed:
     return Compressed(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), weights)
-
-
-def _short(value: Any) -> str:
-    words = str(value)
-    return words if len(words) <= 40 else f"{words[:37]}…"

@@ -39,7 +39,7 @@ def check_folder(folder: Any) -> None:
 
 
 def write_lists(path: str, users: Array, items: NDArray[np.int32], scores: Array, item_ids: Array | None) -> None:
-    """One row per user and item: user, item, rank (from 1) and score; −1 stands for none and is left out."""
+    """One row per user and item: user, item, score and rank (from 1); −1 stands for none and is left out."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -49,8 +49,8 @@ def write_lists(path: str, users: Array, items: NDArray[np.int32], scores: Array
         {
             "user": np.repeat(users, there.sum(axis=1)),
             "item": items[there] if item_ids is None else item_ids[items[there]],
-            "rank": ranks[there],
             "score": scores[there],
+            "rank": ranks[there],
         }
     )
     write_atomically(path, lambda stream: pq.write_table(table, stream))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,18 +50,18 @@ def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[Sharded
         opposite = pairs.sides[1 - side]
         value = negatives.value
         shared = work.SideTerms(
-            side, terms.loss, terms.ridge, both[side], both[1 - side],
+            side, terms.loss, terms.ridge, _short(both[side]), _short(both[1 - side]),
             (value[side], value[1 - side]) if isinstance(value, tuple) else value,
             terms.layout.constant(side), terms.dtype, opposite.borders, _own(terms.informed[side]),
             PICK_BYTES * len(mine.borders) / (terms.layout.columns * np.dtype(terms.dtype).itemsize),
         )  # fmt: skip
-        told = tasks.task(f"terms-{SIDES[side]}", _same, shared)
+        told, sizes = tasks.task(f"terms-{SIDES[side]}", _same, shared), (len(both[side]), len(both[1 - side]))
         with large_tasks():
             known = terms.informed[side]
             features = [None] * len(mine.borders) if known is None else known.rows(tasks, mine)
             shards = tasks.start(
                 [
-                    tasks.task(f"shard-{SIDES[side]}", work.make_shard, piece, told, rows, place=place)
+                    tasks.task(f"shard-{SIDES[side]}", _shard, piece, told, sizes, rows, place=place)
                     for piece, rows, place in zip(mine.pieces, features, mine.places)
                 ]
             )
@@ -191,6 +191,16 @@ def compiled_everywhere(tasks: Tasks, warm_up: Callable[[], object]) -> None:
 
 def _same(value: Any) -> Any:
     return value
+
+
+def _short(weights: Array) -> Array:
+    """Weights of negatives as they travel: one number where all are equal, as those of most schemes are."""
+    return weights[:1] if len(weights) > 1 and bool((weights == weights[0]).all()) else weights
+
+
+def _shard(piece: work.Piece, terms: work.SideTerms, sizes: tuple[int, int], features: Any) -> work.Shard:
+    this, other = (np.broadcast_to(part, size) for part, size in zip((terms.this_weights, terms.other_weights), sizes))
+    return work.make_shard(piece, replace(terms, this_weights=this, other_weights=other), features)
 
 
 def _run(warm_up: Callable[[], object]) -> None:

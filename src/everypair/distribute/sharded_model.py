@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from everypair.check import integer
 from everypair.data.ids import Ids, named_filter
+from everypair.data.matching import Known, as_events, held_out_matrix
 from everypair.distribute.output import absolute, check_folder, write_lists
 from everypair.distribute.sharded_pairs import ShardedPairs
 from everypair.distribute.solver import ShardedSide
@@ -44,6 +45,24 @@ class ShardedModel:
     sides: tuple[ShardedSide, ...]
     learnt: Mapping[str, Any] = field(default_factory=dict, repr=False)
     weights: tuple[Any, Any] = (None, None)  # futures of W of the sides with features
+
+    def __repr__(self) -> str:
+        users, items = self.pairs.shape
+        return f"ShardedModel({users:,} users × {items:,} items in {len(self.left)} and {len(self.right)} shards)"
+
+    def attribute(self, name: str) -> Any:
+        """What a fitted model tells as ``name_`` and is small; the rest is on the cluster."""
+        if name in ("user_ids", "item_ids"):
+            return getattr(self, name)
+        if name in ("left_feature_weights", "right_feature_weights"):
+            return self.feature_weights()[name == "right_feature_weights"]
+        known = {
+            **self.learnt, "n_iter": len(self.learnt["history"]), "reg": self.learnt["ridge"].reg,
+            "biases": self.learnt["layout"].biases,
+        }  # fmt: skip
+        if name not in known or (name == "interactions" and known[name] is None):
+            raise AttributeError(f"{name}_ is on the cluster: gather() brings the model here.")
+        return known[name]
 
     @cached_property
     def items(self) -> Any:
@@ -94,7 +113,7 @@ class ShardedModel:
     ) -> list[str]:
         """Write the n best items of every user to a folder of Parquet files, a file per shard; return their paths.
 
-        Columns are user, item, rank and score. The folder is any that the workers see (an fsspec path); its files are
+        Columns are user, item, score and rank. The folder is any that the workers see (an fsspec path); its files are
         written under another name and renamed when they are whole.
         """
         n = integer("n", n)
@@ -112,14 +131,34 @@ class ShardedModel:
         return list(self.tasks.get(futures))
 
     def metrics(self, test: Any, ks: Sequence[int] = KS, average: str = "test") -> Metrics:
-        """Ranking metrics of held-out positives (a matrix of the same shape), ranked shard by shard."""
+        """Ranking metrics of held-out positives, ranked shard by shard.
+
+        They are events with ids where the model was fitted on files, else a matrix of the same shape.
+        """
+        return self.ranked(self.held_out(test, "test"), ks, average)
+
+    def ranked(self, positives: Any, ks: Sequence[int] = KS, average: str = "test") -> Metrics:
+        """The same of what :meth:`held_out` returned."""
         lengths = check_lengths(ks)
-        positives = held_out_positives(test, self.pairs.shape, "test")
         futures = [
             self.tasks.task("rank", _rank, rows, piece, positives[slice(*chunk)], self.items, lengths, place=place)
             for chunk, rows, piece, place in self._left_shards()
         ]
         return summarise(_one_ranking(self.tasks.get(futures)), lengths, average)
+
+    def held_out(self, held_out: Any, name: str) -> Any:
+        """Held-out positives as a matrix in the order of rows and columns there, or a sentence."""
+        events = as_events(held_out, name)
+        if (events is None) != (self.pairs.ids is None):
+            raise ValueError(
+                f"{name} must be a matrix where interactions are one, and events with ids (a file or a data frame) "
+                "where they are."
+            )
+        if events is not None:
+            assert self.user_ids is not None
+            assert self.item_ids is not None
+            held_out = held_out_matrix(events, Known(self.user_ids, self.item_ids), name)
+        return held_out_positives(held_out, self.pairs.shape, name)
 
     def gather(self) -> tuple[Array, Array]:
         """Both sides' factors, here."""

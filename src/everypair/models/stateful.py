@@ -42,7 +42,7 @@ class Learnt:
             return self
         if "state_" not in vars(model):
             if "sharded_" in vars(model):
-                raise AttributeError(f"{self.field}_ is on the cluster: gather() brings the model here.")
+                return model.sharded_.attribute(self.field)
             raise AttributeError(f"{type(model).__name__} has no {self.field}_ before fit.")
         value = getattr(model.state_ if self.inside is None else getattr(model.state_, self.inside), self.field)
         return value.refuse() if isinstance(value, Dropped) else value

@@ -5,6 +5,7 @@
     "libsvm"    the same rows without a header, labels any integers
     "arff"      Mulan's ARFF, dense or sparse, and an XML file of label names
     "npz"       numpy arrays NAME_indptr, NAME_indices, NAME_data, NAME_shape for X and Y
+    "parquet"   a column of lists of labels, features in columns or sparse: :mod:`~everypair.data.files.label_table`
 
 Text may be gzip. Errors name the file and the line.
 """
@@ -24,15 +25,17 @@ import scipy.sparse as sp
 from everypair.check import as_csr
 from everypair.data.files.archive import array_names, read_archive
 from everypair.data.files.arff import read_arff
+from everypair.data.files.label_table import read_label_table
 from everypair.data.files.lines import Parts, first_bytes, numbered_lines
 from everypair.data.files.text import looks_like_header, read_libsvm, read_xc
 
-FORMATS = ("xc", "libsvm", "arff", "npz")
+FORMATS = ("xc", "libsvm", "arff", "npz", "parquet")
 OPTIONS = {
-    "labels": ("xc", "arff"),
+    "labels": ("xc", "arff", "parquet"),
+    "features": ("parquet",),
     "index_base": ("libsvm",),
-    "n_features": ("libsvm",),
-    "label_names": ("libsvm",),
+    "n_features": ("libsvm", "parquet"),
+    "label_names": ("libsvm", "parquet"),
     "split": ("npz",),
 }
 
@@ -64,6 +67,7 @@ def read_multilabel(
     format: str = "auto",
     *,
     labels: AnyPath | None = None,
+    features: Sequence[str] | None = None,
     index_base: int | None = None,
     n_features: int | None = None,
     label_names: Sequence[str] | None = None,
@@ -76,16 +80,20 @@ def read_multilabel(
     path
         The file; gzip text is recognised by its first bytes.
     format
-        ``"xc"``, ``"libsvm"``, ``"arff"``, ``"npz"``, or ``"auto"``: by the first line.
+        ``"xc"``, ``"libsvm"``, ``"arff"``, ``"npz"``, ``"parquet"``, or ``"auto"``: by how the file begins.
     labels
         arff: the XML file of the labels, by default the file of the same name that ends in .xml.
         xc: the file of the labels ("n L", rows "l:1") where ``path`` holds features only ("n d", rows "f:v").
+        parquet: the column of the labels, by default "labels": lists of strings, or of whole numbers from 0.
+    features
+        parquet: the columns of the features, by default all others: numbers, or two columns "indices" and "values"
+        with the lists of a sparse row.
     index_base
         libsvm: the first feature is number 1 or 0; ``None`` takes 0 if the file uses it, else 1.
     n_features, label_names
         libsvm: the number of features and the labels in the order of their columns. By default the largest
         index and the labels in the file, ascending. Give both, and ``index_base``, to read a test file in
-        the columns of its training file.
+        the columns of its training file. parquet: the same, for sparse rows and for the names of labels.
     split
         npz: which of several pairs to read, such as ``"train"`` for X_train and Y_train.
 
@@ -106,6 +114,7 @@ def read_multilabel(
     kind = _recognise(file) if format == "auto" else format
     given = {
         "labels": labels,
+        "features": features,
         "index_base": index_base,
         "n_features": n_features,
         "label_names": label_names,
@@ -114,23 +123,27 @@ def read_multilabel(
     for name, formats in OPTIONS.items():
         if given[name] is not None and kind not in formats:
             raise ValueError(f"{name}= belongs to {' and '.join(formats)} files, but {file} is read as {kind}.")
+    if n_features is not None and n_features < 1:
+        raise ValueError(f"n_features must be positive, got {n_features!r}.")
     if kind == "xc":
         return MultiLabelData(*read_xc(file, None if labels is None else Path(labels)))
     if kind == "libsvm":
         if index_base not in (None, 0, 1):
             raise ValueError(f"index_base must be 0, 1 or None, got {index_base!r}.")
-        if n_features is not None and n_features < 1:
-            raise ValueError(f"n_features must be positive, got {n_features!r}.")
         return MultiLabelData(*read_libsvm(file, index_base, n_features, label_names))
     if kind == "arff":
         return MultiLabelData(*read_arff(file, _label_file(file) if labels is None else Path(labels)))
+    if kind == "parquet":
+        column = None if labels is None else str(labels)
+        return MultiLabelData(*read_label_table(file, column, features, n_features, label_names))
     return MultiLabelData(*_read_npz(file, split))
 
 
 def _recognise(path: Path) -> str:
     """Return the format of a file by its beginning."""
-    if first_bytes(path, 4) == b"PK\x03\x04":
-        return "npz"
+    known = {b"PK\x03\x04": "npz", b"PAR1": "parquet"}.get(first_bytes(path, 4))
+    if known is not None:
+        return known
     for number, line in numbered_lines(path):
         if number == 1 and looks_like_header(line):
             return "xc"

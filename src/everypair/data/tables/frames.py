@@ -198,6 +198,8 @@ def _distinct_strings(values: Any) -> tuple[list[str], Array] | None:
         encoded = values.to_arrow().dictionary_encode()
     except (ImportError, AttributeError):
         return None
+    if not hasattr(encoded, "dictionary"):  # a column in several pieces, as of frames that were put together
+        encoded = encoded.combine_chunks()
     distinct = encoded.dictionary.to_pylist()
     if not all(isinstance(one, str) for one in distinct):
         return None

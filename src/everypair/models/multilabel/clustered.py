@@ -27,7 +27,7 @@ from everypair.solvers.loop import Outcome, StopRules
 from everypair.solvers.state import Factors
 
 Array = NDArray[Any]
-SUFFIXES = (".txt", ".txt.gz", ".npz")
+SUFFIXES = (".parquet", ".txt", ".txt.gz", ".npz")
 SEARCHED_ROWS = 20_000  # that the ridge and the threshold are found on, here
 LABEL_STEPS = RowSteps(newton=2, cg=10)  # of H in a sweep
 
@@ -47,17 +47,17 @@ class RowsThere:
     @classmethod
     def here(cls, client: Any, problem: LabelProblem) -> RowsThere:
         """Rows that the client has."""
-        cluster = Cluster.of(client)
+        cluster = _checked(client)
+        if cluster.read:
+            raise ValueError("read= are options for files: leave them out with a matrix X.")
         return cls(cluster, cluster.tasks(), problem)
 
     @classmethod
-    def in_files(cls, client: Any, folder: Any, label_weight: Any, normalize: bool, fit_intercept: bool) -> RowsThere:
+    def in_files(cls, client: Any, folder: Any, label_weight: Any, model: Any) -> RowsThere:
         """Rows in a folder of files; ``label_weight`` makes weights of a number of labels."""
-        cluster = Cluster.of(client)
-        if cluster.read:
-            raise ValueError("read= are options for files of events: leave them out with files of labelled rows.")
-        tasks = cluster.tasks()
-        files = LabelFiles.read(tasks, files_of(folder, SUFFIXES, "XC or npz"), normalize, fit_intercept)
+        cluster = _checked(client)
+        tasks, paths = cluster.tasks(), files_of(folder, SUFFIXES, "Parquet, XC or npz")
+        files = LabelFiles.read(tasks, paths, cluster.read, model.normalize, model.fit_intercept, np.dtype(model.dtype))
         counts = files.label_counts
         weights = label_weight(len(counts))
         weights = np.ones(len(counts)) if weights is None else np.asarray(weights, np.float64)
@@ -114,6 +114,13 @@ class RowsThere:
             validator=None if validate is None else lambda sides: lambda state: validate(here(state)), **options,
         )  # fmt: skip
         return replace(outcome, state=here(outcome.state))
+
+
+def _checked(client: Any) -> Cluster:
+    cluster = Cluster.of(client)
+    if cluster.gather is False:
+        raise ValueError("W and H of a MultiLabelMF always come back: leave gather=False out.")
+    return cluster
 
 
 def is_folder(X: Any) -> bool:

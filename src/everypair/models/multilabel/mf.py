@@ -21,33 +21,18 @@ from everypair.distribute.train import check_keeper
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import Kernel
 from everypair.metrics.multilabel import multilabel_metrics
-from everypair.models.checkpoint import Checkpoint
-from everypair.models.multilabel import defaults
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
-from everypair.models.multilabel.closed_form import closed_form
 from everypair.models.multilabel.clustered import RowsThere, check_files, check_there, is_folder
-from everypair.models.multilabel.low_rank import LowRankLabels
+from everypair.models.multilabel.learner import Learner
 from everypair.models.multilabel.parameters import check_parameters, checked_label_weight
-from everypair.models.multilabel.problem import CountedLabels, LabelProblem, Shares, Terms
-from everypair.models.multilabel.ridge_search import Choice, RidgeSearch
-from everypair.models.multilabel.threshold import best_threshold, held_out_rows
+from everypair.models.multilabel.problem import LabelProblem
 from everypair.models.stateful import Learnt
-from everypair.problem.layout import LEFT, Layout
+from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss, get_loss
-from everypair.problem.objective import Objective
-from everypair.solvers.choose import solver_maker
-from everypair.solvers.loop import Callback, Solver, Status, StopRules, checked_callbacks, run
-from everypair.solvers.preconditioner import Spectrum
+from everypair.solvers.loop import Callback, checked_callbacks
 from everypair.solvers.state import Factors
-from everypair.training.clock import Clock
-from everypair.training.interruption import warn_interrupted
-from everypair.training.start import random_start
-from everypair.training.train import train
-from everypair.training.warm_up import sweep_on_two_pairs
 
 Array = NDArray[Any]
-SEARCH_RULES = StopRules(max_iter=5, tol=1e-3)  # of each candidate of reg="auto"
-MONITOR = "ndcg@5"
 
 
 class MultiLabelMF(MultiLabelClassifier):
@@ -86,7 +71,7 @@ class MultiLabelMF(MultiLabelClassifier):
         ``tol``, after ``patience`` sweeps without a better nDCG@5 of the validation rows, or after so many seconds, of
         which the searches of ``reg`` and ``threshold`` take at most a half each of what is left.
     random_state : seed of the start (and of the landmarks); the same seed gives the same bits on any number of threads.
-    n_threads : threads to use, all cores by default.
+    n_threads : threads to use here, all cores by default; workers of a cluster use those they were started with.
     dtype : ``"float32"`` or ``"float64"``.
     verbose : show progress.
 
@@ -195,7 +180,8 @@ class MultiLabelMF(MultiLabelClassifier):
 
         ``client``, a ``distributed.Client`` or a :class:`~everypair.distribute.Cluster`, trains on a Dask cluster: rows
         are cut into shards, W and H come back. ``reg`` and ``threshold`` are found on 20,000 of the rows, here. X may
-        then be a folder of XC or npz files, each with some of the rows and all columns, and y is left out.
+        then be a folder of Parquet, XC or npz files, each with some of the rows, and y is left out: what
+        :func:`~everypair.data.read_multilabel` reads, with its options in ``Cluster(read=…)``.
         """
         if self.patience is not None and validation is None:
             raise ValueError("patience needs validation data: fit(X, Y, validation=(X_other, Y_other)).")
@@ -215,19 +201,20 @@ class MultiLabelMF(MultiLabelClassifier):
             if client is not None:
                 there = RowsThere.here(client, problem)
                 tried = there.searched(for_threshold)
+        learner = Learner(self)
         if there is not None:
-            check_there(self, self._terms(there.labels, get_loss(self.loss)), problem.labels.known)
+            check_there(self, learner.terms(there.labels), problem.labels.known)
         watched = None if validation is None else self._checked_validation(*_pair(validation), problem.labels, names)
-        clock = self._clock(tried)
-        choice, threshold, cut_short, spectrum = self._searched(tried, clock)
+        clock = learner.clock(tried)
+        choice, threshold, cut_short, spectrum = learner.search(tried, clock)
         learnt = None
         if check.is_number(self.threshold):
             threshold = float(self.threshold)
         elif threshold is None:
-            threshold, learnt = self._threshold_of(tried, choice, for_threshold, clock)
+            threshold, learnt = learner.threshold(tried, choice, for_threshold, clock)
         validate = None if watched is None else self._validator(*watched, kernel_map)
         if learnt is None:
-            learnt = self._learn(
+            learnt = learner.learn(
                 problem, choice, for_fit, clock.limit(), spectrum, validate, callbacks, cut_short, watched, there
             )
         self._keep(replace(learnt, kernel_map=kernel_map), y, threshold, names)
@@ -237,12 +224,15 @@ class MultiLabelMF(MultiLabelClassifier):
         """Rows that workers have read, a matrix without rows in the place of y, and the labels' names."""
         self._check_common_parameters()
         weigh = partial(checked_label_weight, self.label_weight)
-        there = RowsThere.in_files(client, folder, weigh, self.normalize, self.fit_intercept)
+        there = RowsThere.in_files(client, folder, weigh, self)
         assert there.files is not None
-        told = there.files.told[0]
-        self.n_features_in_ = told.n_features
-        names = None if told.label_names is None else Ids(told.label_names)
-        return there, sp.csr_array((0, len(told.label_counts)), dtype=np.int8), names
+        columns = there.files.shared
+        self.n_features_in_ = columns.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if columns.by_name and columns.feature_names is not None:
+            self.feature_names_in_ = np.array(columns.feature_names, object)
+        names = None if columns.label_names is None else Ids(columns.label_names)
+        return there, sp.csr_array((0, columns.n_labels), dtype=np.int8), names
 
     def _problem(self, rows: LabelledRows, random: np.random.Generator) -> tuple[LabelProblem, KernelMap | None]:
         """What is learnt from: rows (or their kernel features), labels and weights."""
@@ -259,130 +249,13 @@ class MultiLabelMF(MultiLabelClassifier):
 
     def _check_problem(self, problem: LabelProblem) -> None:
         n_labels, n_features = problem.labels.shape[1], problem.X.shape[1]
-        rank = self._rank(problem.X.shape, n_labels)
+        rank = Learner(self).rank(problem)
         if rank > max(n_features, n_labels):
             raise ValueError(
                 f"rank={rank} is larger than the number of features, {n_features}, and of labels, {n_labels}: "
                 f"at most {min(n_features, n_labels)} makes sense."
             )
         problem.check_weights(self.dtype)
-
-    def _clock(self, problem: LabelProblem) -> Clock:
-        """What is left of the time limit, from when kernels are compiled."""
-        if self.time_limit is not None and self.solver != "svd":
-            objective = self._objective(problem, self._terms(problem, get_loss(self.loss)), Choice())
-            sweep_on_two_pairs(self._make_solver, objective, self._rank(problem.X.shape, problem.labels.shape[1]))()
-        return Clock.start(self.time_limit)
-
-    def _searched(
-        self, problem: LabelProblem, clock: Clock
-    ) -> tuple[Choice, float | None, Factors | None, Spectrum | None]:
-        """The ridge (and weight of negatives) that ranks held-out rows best, and the threshold found on them.
-
-        Then what the best candidate has learnt where Ctrl-C has cut the search short, and XᵀRX decomposed.
-        """
-        if self.reg != "auto" or self.solver == "svd":
-            return Choice(), None, None, None
-        loss, layout = get_loss(self.loss), Layout(self._rank(problem.X.shape, problem.labels.shape[1]))
-        search_clock = Clock.start(clock.limit(0.5))
-
-        def learn(part: LabelProblem, choice: Choice, state: Factors | None, spectrum: Spectrum | None) -> Factors:
-            objective = self._objective(part, self._terms(part, loss, choice.weight), choice)
-            start = state or random_start(objective, layout, np.random.default_rng(0))
-            rules = replace(SEARCH_RULES, time_limit=search_clock.limit())
-            outcome = run(self._make_solver(objective, spectrum), start, rules)
-            if outcome.status is Status.INTERRUPTED:
-                raise KeyboardInterrupt
-            return outcome.state
-
-        search = RidgeSearch(problem, learn, np.dtype(self.dtype), search_clock)
-        weighted = loss.probabilistic and self.negative_weight == "auto" and self.unlabeled == "negative"
-        choice = search.best(weighted and not self._terms(problem, loss).same)
-        threshold = search.threshold(choice) if isinstance(self.threshold, str) else None
-        return choice, threshold, search.learnt(choice) if search.interrupted else None, search.spectrum
-
-    def _threshold_of(
-        self, problem: LabelProblem, choice: Choice, random: np.random.Generator, clock: Clock
-    ) -> tuple[float, LowRankLabels | None]:
-        """Learn without a tenth of the rows and find the threshold on them.
-
-        Where Ctrl-C comes meanwhile, the second is what was learnt by then.
-        """
-        held = held_out_rows(problem.labels)
-        if held is None or clock.left() <= 0:
-            return self._natural_threshold(), None
-        others = problem.rows(held)
-        model = self._learn(problem.rows(~held), choice, random, clock.limit(0.5))
-        threshold = best_threshold(self._all_scores(model, others.X), others.labels, others.row_weights)
-        return threshold, model if model.status is Status.INTERRUPTED else None
-
-    def _learn(
-        self,
-        problem: LabelProblem,
-        choice: Choice,
-        random: np.random.Generator,
-        time_limit: float | None,
-        spectrum: Spectrum | None = None,
-        validate: Callable[[Factors], dict[str, float]] | None = None,
-        callbacks: tuple[Callback, ...] = (),
-        cut_short: Factors | None = None,
-        watched: Any = None,
-        there: RowsThere | None = None,
-    ) -> LowRankLabels:
-        """Train with the chosen ridge, or solve the closed form; one sweep from where a search was ``cut_short``."""
-        layout = Layout(self._rank(problem.X.shape, problem.labels.shape[1]))
-        if self.solver == "svd":
-            if any(isinstance(callback, Checkpoint) for callback in callbacks):
-                raise ValueError('solver="svd" has no sweeps to keep: leave the checkpoint out.')
-            return closed_form(self, problem, layout.rank, int(random.integers(2**31)))
-        rules = StopRules.checked(self.max_iter, self.tol, self.patience if validate else None, time_limit)
-        labels = problem if there is None else there.labels
-        terms, reg = self._terms(labels, get_loss(self.loss), choice.weight), self._ridge(labels, choice)
-        options: dict[str, Any] = {"monitor": MONITOR, "callbacks": callbacks, "verbose": self.verbose}
-        if there is not None:
-            right = None if cut_short is None else cut_short.right
-            if cut_short is not None:
-                rules = replace(rules, max_iter=1)
-            outcome = there.learn(self, terms, reg, layout.rank, rules, random, validate, right, **options)
-        else:
-            objective = self._objective(problem, terms, choice)
-            start = random_start(objective, layout, random)
-            if cut_short is not None:  # its left side may be in other coordinates, and is solved first
-                right = cut_short.right.copy()
-                start, rules = replace(start, right=right, right_parameters=right), replace(rules, max_iter=1)
-            outcome = train(
-                self._make_solver(objective, spectrum), start, rules, validate=validate,
-                warm_up=sweep_on_two_pairs(self._make_solver, objective, layout.columns),
-                identity=(self, problem, watched), **options,
-            )  # fmt: skip
-        status = outcome.status
-        if cut_short is not None:
-            status = Status.INTERRUPTED
-            warn_interrupted("the search of reg ended early and the model is one sweep from the best of it.")
-        return LowRankLabels(
-            feature_weights=outcome.state.parameters(LEFT), label_factors=outcome.state.right, kernel_map=None,
-            reg=reg, negative_weight=terms.weight, negative_value=terms.value,
-            negative_loss="same" if terms.same or problem.labels.known is not None else "squared",
-            history=outcome.history, objective=outcome.state.objective, status=status,
-        )  # fmt: skip
-
-    def _rank(self, features: tuple[int, int], n_labels: int) -> int:
-        return defaults.auto_rank(features, n_labels) if isinstance(self.rank, str) else int(self.rank)
-
-    def _ridge(self, problem: LabelProblem | CountedLabels, choice: Choice) -> float:
-        return choice.ridge * problem.reg_unit(get_loss(self.loss)) if isinstance(self.reg, str) else float(self.reg)
-
-    def _terms(self, problem: Shares, loss: Loss, times: float = 1.0) -> Terms:
-        return Terms.resolve(
-            loss, problem, self.unlabeled == "missing", self.negative_loss, self.negative_weight,
-            self.negative_value, times,
-        )  # fmt: skip
-
-    def _objective(self, problem: LabelProblem, terms: Terms, choice: Choice) -> Objective:
-        return problem.objective(terms, self._ridge(problem, choice), np.dtype(self.dtype), self.n_threads)
-
-    def _make_solver(self, objective: Objective, spectrum: Spectrum | None = None) -> Solver[Factors]:
-        return solver_maker("tron" if self.solver == "auto" else self.solver, 0, 1, 0, spectrum)(objective)
 
     def _checked_validation(self, X: Any, Y: Any, labels: Labels, names: Ids | None) -> tuple[Any, Labels]:
         check_rows_together(X, Y)

@@ -6,22 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from everypair.data.matching import Known, as_events, held_out_matrix
 from everypair.data.pairs import Pairs
-from everypair.data.weighting import DegreeWeighting
+from everypair.data.weighting import DegreeWeighting, degree_exponent
 from everypair.distribute.cluster import GATHERED_BYTES, Cluster
+from everypair.distribute.degree_weights import degree_weighted
 from everypair.distribute.feature_rows import rows_here
 from everypair.distribute.set_up import Terms
-from everypair.distribute.sharded_model import ShardedModel, held_out_positives
+from everypair.distribute.sharded_model import ShardedModel
 from everypair.distribute.sharded_pairs import ShardedPairs
 from everypair.distribute.tasks import Tasks
 from everypair.distribute.train import train_on_cluster
 from everypair.models.recommend.defaults import auto_negative_weight, auto_reg, rank_for
 from everypair.models.recommend.factorization import check_rank
 from everypair.models.recommend.state import OneClassState
-from everypair.problem.layout import Layout
+from everypair.problem.layout import LEFT, RIGHT, Layout
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Informed
@@ -46,15 +45,20 @@ def fit_on_cluster(
     targets: Any,
     validation: Any,
     callbacks: Any,
-    featured: bool,
-    inform: Callable[[tuple[int, int]], tuple[Informed, Any]],
+    featured: tuple[bool, bool],
+    inform: Callable[[tuple[int, int], Any], tuple[Informed, Any]],
 ) -> tuple[ShardedModel, bool]:
     """Train on a cluster; return the model there, and whether it should be brought here.
 
-    ``featured``: whether there are features. ``inform`` tells what is known of both sides, and the maps of later
-    features, for data of a shape.
+    ``featured``: which sides have features. ``inform`` tells what is known of both sides, and the maps of later
+    features, for data of a shape and (of files, the sides with features) ids.
     """
     cluster = Cluster.of(client)
+    if model.n_threads is not None:
+        raise ValueError(
+            "on a cluster every worker uses the threads it was started with (dask worker --nthreads): leave n_threads "
+            "out."
+        )
     if model.solver not in METHODS:
         raise ValueError(f'on a cluster solver must be "auto" or "newton", got {model.solver!r}.')
     tasks = cluster.tasks()
@@ -65,13 +69,7 @@ def fit_on_cluster(
         known.update(interactions=pairs.to_csr(), targets=pairs.targets, weighting=weighting)
         return pairs if weighting is None else weighting.weighted(pairs)
 
-    if not (sp.issparse(source) or isinstance(source, np.ndarray)):
-        for name, given in (("weighting=", model.weighting is not None), ("features", featured)):
-            if given:
-                raise ValueError(
-                    f"on a cluster {name} need a matrix of interactions, in whose order they are: files of events are "
-                    "numbered there. Leave them out, or fit on one machine."
-                )
+    exponent = degree_exponent(model.weighting)
     if validation is None and rules.patience is not None:
         raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
     pairs = cluster.pairs(tasks, source, targets, dtype, weigh)
@@ -80,17 +78,20 @@ def fit_on_cluster(
     weight = auto_negative_weight(model.negative_weight, pairs, loss)
     negatives = Negatives.from_scheme(pairs, weight, model.negative_scheme, value)
     ridge = Ridge.checked(auto_reg(model.reg, pairs, loss), model.reg_exponent)
-    informed, maps = inform(pairs.shape)
+    informed, maps = inform(pairs.shape, None if pairs.ids is None else _ids_of(tasks, pairs, featured))
     terms = Terms(loss, negatives, ridge, layout, dtype, rows_here(informed))
     validator = None
     if validation is not None:
-        validation = _held_out(tasks, pairs, validation)
+        validation = ShardedModel(tasks, pairs, [], [], ()).held_out(validation, "validation")
 
         def validator(sides: Any) -> Any:
-            return lambda state: ShardedModel(tasks, pairs, state.left, state.right, sides).metrics(validation, (10,))
+            return lambda state: ShardedModel(tasks, pairs, state.left, state.right, sides).ranked(validation, (10,))
 
+    trained = pairs
+    if exponent is not None and pairs.ids is not None:  # the pairs of a matrix are weighted before they are cut
+        trained, known["weighting"] = degree_weighted(tasks, pairs, exponent)
     outcome, sides = train_on_cluster(
-        tasks, pairs, terms, RowSteps(cg=model.cg_steps), rules, random, accelerate=model.solver == "auto",
+        tasks, trained, terms, RowSteps(cg=model.cg_steps), rules, random, accelerate=model.solver == "auto",
         validator=validator, callbacks=callbacks, verbose=model.verbose,
         identity=(model, informed, known["interactions"], known["targets"], validation),
     )  # fmt: skip
@@ -108,20 +109,10 @@ def fit_on_cluster(
     return ShardedModel(tasks, pairs, outcome.state.left, outcome.state.right, sides, fields, weights), here
 
 
-def _held_out(tasks: Tasks, pairs: ShardedPairs, validation: Any) -> Any:
-    """Held-out positives as a matrix in the order of rows and columns there, checked before training."""
-    events = as_events(validation, "validation")
-    if (events is None) != (pairs.ids is None):
-        raise ValueError(
-            "validation must be a matrix where interactions are one, and events with ids (a file or a data frame) "
-            "where they are."
-        )
-    if events is not None:
-        known = ShardedModel(tasks, pairs, [], [], ())
-        assert known.user_ids is not None
-        assert known.item_ids is not None
-        validation = held_out_matrix(events, Known(known.user_ids, known.item_ids), "validation")
-    return held_out_positives(validation, pairs.shape, "validation")
+def _ids_of(tasks: Tasks, pairs: ShardedPairs, wanted: tuple[bool, bool]) -> tuple[Any, Any]:
+    """The ids of the sides that are asked for, here."""
+    there = ShardedModel(tasks, pairs, [], [], ())
+    return there.user_ids if wanted[LEFT] else None, there.item_ids if wanted[RIGHT] else None
 
 
 def gathered_state(sharded: ShardedModel) -> OneClassState:

@@ -16,7 +16,7 @@ from everypair.models.recommend.clustered import fit_on_cluster, gathered_state
 from everypair.models.recommend.defaults import auto_negative_weight, auto_rank, auto_reg, checked_rank
 from everypair.models.recommend.factorization import check_rank, learnt_fields
 from everypair.models.recommend.growth import GrowingModel
-from everypair.models.recommend.naming import fits
+from everypair.models.recommend.naming import align_side_information, fits
 from everypair.models.recommend.side_information import SideOptions, informed_sides
 from everypair.models.recommend.state import OneClassState
 from everypair.models.stateful import Learnt
@@ -72,7 +72,7 @@ class OneClassMF(GrowingModel):
         ``tol``, after ``patience`` sweeps without a better validation nDCG@10, or after so many seconds of training.
     cg_steps : conjugate-gradient steps of a row in each half-sweep of ``"newton"``.
     random_state : seed of the start; the same seed gives the same bits on any number of threads.
-    n_threads : threads to use, all cores by default.
+    n_threads : threads to use, all cores by default; on a cluster left out, where workers have threads of their own.
     dtype : ``"float32"`` or ``"float64"``.
     verbose : show progress.
 
@@ -190,8 +190,8 @@ class OneClassMF(GrowingModel):
 
         ``client``, a ``distributed.Client`` or a :class:`~everypair.distribute.Cluster`, trains on a Dask cluster:
         interactions are then a folder of event files, a Dask data frame or a matrix, and the factors have the same
-        bits (with features, which need a matrix, the same objective). They stay on the workers (``sharded_``) and are
-        brought here too where they are small, or by ``gather()``.
+        bits (with features, which are matched to ids here, the same objective). They stay on the workers
+        (``sharded_``) and are brought here too where they are small, or by ``gather()``.
         """
         rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
         rank, biases = checked_rank(self.rank), check.flag("biases", self.biases)
@@ -215,13 +215,20 @@ class OneClassMF(GrowingModel):
                     'on a cluster there are no graphs, start= or negative_loss="same": fit on one machine.'
                 )
 
-            def inform(shape: tuple[int, int]) -> tuple[Any, Any]:
-                return informed_sides(options, shape, *given, dtype)
+            for name, part in (("left_features", left_features), ("right_features", right_features)):
+                if hasattr(part, "to_delayed"):
+                    raise TypeError(f"{name} are matched to ids in this process: give {name}.compute().")
+
+            def inform(shape: tuple[int, int], known: Any) -> tuple[Any, Any]:
+                told = {"left_features": left_features, "right_features": right_features}
+                if known is not None:
+                    align_side_information(told, known)
+                return informed_sides(options, shape, told["left_features"], told["right_features"], None, None, dtype)
 
             self.sharded_, here = fit_on_cluster(
                 self, interactions, client, rank, loss, value, rules, random, dtype, targets=targets,
                 validation=validation, callbacks=callbacks, inform=inform,
-                featured=left_features is not None or right_features is not None,
+                featured=(left_features is not None, right_features is not None),
             )  # fmt: skip
             self.__dict__.pop("state_", None)
             return self.gather() if here else self
