@@ -22,7 +22,7 @@ from everypair.parallel import BLOCK_ROWS
 from everypair.problem.layout import LEFT, RIGHT
 
 Array = NDArray[Any]
-Ids = tuple[list[Any], list[Any]]
+IdRuns = tuple[list[Any], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Cut:
     how: str
     dtype: Any
 
-    def __call__(self, tasks: Tasks, coded: list[Any], shape: tuple[int, int], ids: Ids) -> ShardedPairs:
+    def __call__(self, tasks: Tasks, coded: list[Any], shape: tuple[int, int], ids: IdRuns) -> ShardedPairs:
         """The pairs of events, ``coded`` futures of which have positions in a matrix of that shape."""
         events = tasks.get([tasks.task("count-events", _events_of_blocks, one, shape) for one in coded])
         sides, counts = [], []
@@ -63,7 +63,7 @@ class Cut:
         )  # fmt: skip
 
 
-def only_used(tasks: Tasks, coded: list[Any], pairs: ShardedPairs) -> tuple[list[Any], tuple[int, int], Ids]:
+def only_used(tasks: Tasks, coded: list[Any], pairs: ShardedPairs) -> tuple[list[Any], tuple[int, int], IdRuns]:
     """The same events, shape and ids without the rows and columns that store no pair."""
     assert pairs.ids is not None
     used = [stored > 0 for stored in pairs.stored]
