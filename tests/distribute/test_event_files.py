@@ -87,6 +87,19 @@ def test_the_bits_of_one_machine(parameters, folder, clients):
     assert np.array_equal(there.recommend(asked, n=4)[0], alone.recommend(asked, n=4)[0])
 
 
+def test_events_in_memory(clients):
+    parameters = {"weighting": ("degree", 0.25), "max_iter": 2}
+    events = read_events(LOG, threshold=4, verbose=False)
+    alone = model(**parameters).fit(events)
+    for source, read in ((events, {}), (LOG, {"threshold": 4, "verbose": False})):
+        there = model(**parameters).fit(source, client=Cluster(clients(2), read=read, gather=False))
+        assert list(there.item_ids_) == list(alone.item_ids_)
+        assert there.recommend(["u1"], n=3)[0].tolist() == alone.recommend(["u1"], n=3)[0].tolist()
+        assert np.array_equal(there.gather().left_factors_, alone.left_factors_)
+        assert there.state_.weighting == alone.state_.weighting
+        assert there.recommend(["u1"], n=3)[0].tolist() == alone.recommend(["u1"], n=3)[0].tolist()
+
+
 def test_weights_of_negatives_in_the_order_of_ids(folder, clients):
     events = read_events(LOG, verbose=False)
     arrays = tuple(np.linspace(1, 2, size) for size in events.matrix.shape)

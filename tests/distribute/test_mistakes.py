@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from distributed import Client
 
 from everypair import Checkpoint, OneClassMF
+from everypair.data import read_events
 from everypair.distribute import Cluster, ShardCheckpoint
 from everypair.distribute.event_files import pairs_from_events
 
@@ -92,12 +93,11 @@ def test_folders_that_are_not_there_or_hold_nothing(tmp_path, clients):
 
 
 def test_what_is_no_input(clients):
-    with pytest.raises(
-        TypeError, match="a folder of Parquet or CSV files, a Dask data frame or a matrix, got list: write"
-    ):
-        fit([("a", "x")], clients(2))
-    with pytest.raises(ValueError, match="options for files of events"):
-        fit(np.eye(4), clients(2), read={"threshold": 4})
+    with pytest.raises(TypeError, match="a Dask data frame, events or a matrix, got list"):
+        fit(["a.parquet", "b.parquet"], clients(2))
+    for source in (np.eye(4), read_events(GOOD)):
+        with pytest.raises(ValueError, match="options for files and frames of events: leave them out here"):
+            fit(source, clients(2), read={"threshold": 4})
 
 
 def test_what_is_no_client(clients):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair.check import integer
+from everypair.data.events import Events, read_events
+from everypair.data.matching import as_events
 from everypair.data.pairs import Pairs
 from everypair.distribute.event_files import pairs_from_events
-from everypair.distribute.sharded_pairs import ShardedPairs, pairs_from_matrix
+from everypair.distribute.sharded_pairs import ShardedPairs, as_it_is, large_tasks, pairs_from_matrix
 from everypair.distribute.tasks import Tasks
 
 SUFFIXES = (".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".arrow", ".feather", ".npz")
@@ -84,9 +87,9 @@ class Cluster:
     def pairs(
         self, tasks: Tasks, source: Any, targets: Any, dtype: Any, weigh: Callable[[Pairs], Pairs]
     ) -> ShardedPairs:
-        """Put the pairs of a matrix, a folder or file of events, or a Dask data frame on the workers.
+        """Put the pairs of a matrix, a folder or file of events, a Dask data frame, or events here on the workers.
 
-        ``weigh`` changes the weights of a matrix's pairs before they are cut.
+        ``weigh`` changes the weights of pairs that are here, before they are cut.
         """
         shards = self.shards
         if isinstance(source, str | os.PathLike) or hasattr(source, "to_delayed"):
@@ -94,14 +97,31 @@ class Cluster:
                 raise ValueError("targets belong to a matrix of interactions: leave them out with files of events.")
             parts = self._frames(source) if hasattr(source, "to_delayed") else files_of(source)
             return pairs_from_events(tasks, parts, self.read, shards, dtype)
-        if not (sp.issparse(source) or isinstance(source, np.ndarray)):
-            raise TypeError(
-                "on a cluster interactions are a folder of Parquet or CSV files, a Dask data frame or a matrix, got "
-                f"{type(source).__name__}: write it to a folder, or give the matrix of read_events(…)."
+        events = self._events(source)
+        matrix = source if events is None else events.matrix
+        pairs = pairs_from_matrix(tasks, weigh(Pairs.from_matrix(matrix, targets, dtype)), shards)
+        if events is None:
+            return pairs
+        with large_tasks():
+            users, items = (
+                tasks.start([tasks.task("ids", as_it_is, ids.values)]) for ids in (events.user_ids, events.item_ids)
             )
-        if self.read:
-            raise ValueError("read= are options for files of events: leave them out with a matrix.")
-        return pairs_from_matrix(tasks, weigh(Pairs.from_matrix(source, targets, dtype)), shards)
+        return replace(pairs, ids=(users, items))
+
+    def _events(self, source: Any) -> Events | None:
+        """Events that are here; ``None`` for a matrix."""
+        known = isinstance(source, Events) or sp.issparse(source) or isinstance(source, np.ndarray)
+        if known and self.read:
+            raise ValueError("read= are options for files and frames of events: leave them out here.")
+        if known or not self.read:
+            events = as_events(source, "interactions", verbose=True)
+            if events is None and not known:
+                raise TypeError(
+                    "on a cluster interactions are a folder of Parquet or CSV files, a Dask data frame, events or a "
+                    f"matrix, got {type(source).__name__}."
+                )
+            return events
+        return read_events(source, **self.read)
 
     def _frames(self, frame: Any) -> list[Any]:
         """Futures of a Dask data frame's partitions."""

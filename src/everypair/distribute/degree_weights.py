@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.data.weighting import DegreeWeighting
-from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, weight_of
+from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, as_it_is, large_tasks, weight_of
 from everypair.distribute.tasks import Tasks
 from everypair.distribute.work import Nodes, Piece, total
 from everypair.parallel import BLOCK_ROWS, block_parts, even_chunks, tree_nodes
@@ -23,7 +23,8 @@ Array = NDArray[Any]
 
 def degree_weighted(tasks: Tasks, pairs: ShardedPairs, exponent: float) -> tuple[ShardedPairs, DegreeWeighting]:
     """The same pairs with their weights multiplied, and the weighting."""
-    degrees = [tasks.start([tasks.task("degrees", _same, stored.astype(np.int32))])[0] for stored in pairs.stored]
+    with large_tasks():
+        degrees = tasks.start([tasks.task("degrees", as_it_is, stored.astype(np.int32)) for stored in pairs.stored])
     left = pairs.sides[LEFT]
     sums = tasks.get([
         tasks.task("degree-sums", _sums, piece, degrees[RIGHT], exponent, place=place)
@@ -40,10 +41,6 @@ def degree_weighted(tasks: Tasks, pairs: ShardedPairs, exponent: float) -> tuple
     pairs.sides[RIGHT].pieces.clear()  # nobody else asks for them
     weights = tasks.get([tasks.task("weight", _weight, piece) for piece in weighted[LEFT].pieces])
     return replace(pairs, sides=(weighted[LEFT], weighted[RIGHT]), stored_weight=sum(weights)), weighting
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _sums(piece: Piece, degrees: Array, exponent: float) -> Nodes:

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from everypair.data.event_pairs import EventRows, join_events
 from everypair.data.pairs import Compressed
 from everypair.distribute.borders import shard_borders
-from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, weight_of, work_of
+from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, as_it_is, large_tasks, weight_of, work_of
 from everypair.distribute.tasks import Tasks
 from everypair.distribute.work import Piece
 from everypair.parallel import BLOCK_ROWS
 from everypair.problem.layout import LEFT, RIGHT
 
 Array = NDArray[Any]
-Ids = tuple[list[Any], list[Any]]
+IdRuns = tuple[list[Any], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Cut:
     how: str
     dtype: Any
 
-    def __call__(self, tasks: Tasks, coded: list[Any], shape: tuple[int, int], ids: Ids) -> ShardedPairs:
+    def __call__(self, tasks: Tasks, coded: list[Any], shape: tuple[int, int], ids: IdRuns) -> ShardedPairs:
         """The pairs of events, ``coded`` futures of which have positions in a matrix of that shape."""
         events = tasks.get([tasks.task("count-events", _events_of_blocks, one, shape) for one in coded])
         sides, counts = [], []
@@ -63,22 +63,19 @@ class Cut:
         )  # fmt: skip
 
 
-def only_used(tasks: Tasks, coded: list[Any], pairs: ShardedPairs) -> tuple[list[Any], tuple[int, int], Ids]:
+def only_used(tasks: Tasks, coded: list[Any], pairs: ShardedPairs) -> tuple[list[Any], tuple[int, int], IdRuns]:
     """The same events, shape and ids without the rows and columns that store no pair."""
     assert pairs.ids is not None
     used = [stored > 0 for stored in pairs.stored]
-    maps = tasks.task("new-numbers", _same, [np.where(one, np.cumsum(one) - 1, -1).astype(np.int32) for one in used])
-    coded = tasks.start([tasks.task("renumber", _renumbered, one, maps) for one in coded])
+    maps = tasks.task("new-numbers", as_it_is, [np.where(one, np.cumsum(one) - 1, -1).astype(np.int32) for one in used])
+    with large_tasks():
+        coded = tasks.start([tasks.task("renumber", _renumbered, one, maps) for one in coded])
     ids: list[list[Any]] = []
     for runs, one in zip(pairs.ids, used):
         lengths = tasks.get([tasks.task("size", len, run) for run in runs])
         marks = np.split(one, np.cumsum(lengths)[:-1])
         ids.append(tasks.start([tasks.task("used-ids", getitem, *both) for both in zip(runs, marks)]))
     return coded, (int(used[LEFT].sum()), int(used[RIGHT].sum())), (ids[LEFT], ids[RIGHT])
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _events_of_blocks(coded: EventRows, shape: tuple[int, int]) -> list[NDArray[np.int64]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from everypair.distribute.sharded_pairs import MOST_IN_TASKS, PairsOfSide
+from everypair.distribute.sharded_pairs import MOST_IN_TASKS, PairsOfSide, as_it_is
 from everypair.distribute.tasks import Tasks
 from everypair.problem.embedding import SideInformation
 from everypair.problem.objective import Informed
@@ -47,13 +47,9 @@ def _of_matrix(informed: SideInformation | None) -> FeatureRows | None:
 
     def rows(tasks: Tasks, mine: PairsOfSide) -> list[Any]:
         return [
-            tasks.task("features", _same, matrix[start:stop], place=place)
+            tasks.task("features", as_it_is, matrix[start:stop], place=place)
             for (start, stop), place in zip(mine.borders, mine.places)
         ]
 
     features = informed.features
     return FeatureRows(features.shape[1], informed.feature_reg, informed.own, features.mean_square_norm(), rows)
-
-
-def _same(value: Any) -> Any:
-    return value

@@ -66,10 +66,10 @@ class Columns:
         known = names[0] if same else tuple(sorted({label for one in names for label in one}))
         return cls(n_features, len(known), first.feature_names, known, True)
 
-    def label_map(self, one: Described) -> NDArray[np.int64]:
-        """The number of each of a file's labels."""
+    def label_map(self, one: Described) -> NDArray[np.int64] | None:
+        """The number of each of a file's labels; ``None``: as they are."""
         if one.label_names is None or one.label_names == self.label_names:
-            return np.arange(len(one.label_counts))
+            return None
         assert self.label_names is not None
         place = {label: number for number, label in enumerate(self.label_names)}
         return np.array([place[label] for label in one.label_names], np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.data.files.label_file import OPTIONS, MultiLabelData, read_multilabel
+from everypair.data.files.label_file import OPTIONS, read_multilabel
 from everypair.data.labels import Labels
 from everypair.data.pairs import Compressed
 from everypair.distribute.borders import shard_borders
@@ -34,13 +34,21 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Part(Sized):
-    """Rows of prepared features and their positives, both csr."""
+    """Rows of features and their positives, both csr."""
 
     X: Any
     Y: Any
 
     def __sizeof__(self) -> int:
         return int(sum(part.nbytes for one in (self.X, self.Y) for part in (one.data, one.indices, one.indptr)))
+
+
+@dataclass(frozen=True)
+class Read(Part):
+    """Rows as they are in a file, and the names of its columns where it has some."""
+
+    feature_names: tuple[str, ...] | None
+    label_names: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
@@ -78,8 +86,8 @@ class LabelFiles:
         shared = Columns.of(told)
         maps = [shared.label_map(one) for one in told]
         counts = np.zeros(shared.n_labels, np.int64)
-        for one, places_of in zip(told, maps):
-            counts[places_of] += one.label_counts
+        for one, where in zip(told, maps):
+            counts[slice(len(one.label_counts)) if where is None else where] += one.label_counts
         if not counts.any():
             raise ValueError("no row of the files has a label: there is nothing to learn.")
         parts = tasks.start(
@@ -163,42 +171,36 @@ class LabelFiles:
         return parts, slices
 
 
-def _read(path: str, options: dict[str, Any]) -> MultiLabelData:
+def _read(path: str, options: dict[str, Any]) -> Read:
     try:
-        return read_multilabel(path, **options)
+        data = read_multilabel(path, **options)
     except (OSError, ValueError, TypeError) as failure:
         text = str(failure)
         raise ValueError(text if path in text else f"{path}: {text}") from None
-
-
-def _described(data: MultiLabelData, path: str) -> Described:
-    positives = _positives(data)
-    counts = np.diff(positives.indptr).astype(np.int64), np.bincount(positives.indices, minlength=positives.shape[1])
-    return Described(
-        path, path.endswith(BY_NAME), data.X.shape[1], data.feature_names, data.label_names, *counts
-    )  # fmt: skip
-
-
-def _positives(data: MultiLabelData) -> Any:
     positives = sp.csr_array(data.Y, dtype=np.float32, copy=True)  # a file may have rows without labels only
     positives.eliminate_zeros()
-    return positives
+    return Read(data.X, positives, data.feature_names, data.label_names)
+
+
+def _described(data: Read, path: str) -> Described:
+    rows, labels = np.diff(data.Y.indptr).astype(np.int64), np.bincount(data.Y.indices, minlength=data.Y.shape[1])
+    names = data.feature_names, data.label_names
+    return Described(path, path.endswith(BY_NAME), data.X.shape[1], *names, rows, labels)
 
 
 def _prepared(
-    data: MultiLabelData,
+    data: Read,
     path: str,
     shared: Columns,
-    places: NDArray[np.int64],
+    places: NDArray[np.int64] | None,
     normalize: bool,
     fit_intercept: bool,
     dtype: Any,
 ) -> Part:
     """A file's rows in the columns of all files."""
-    positives, X = _positives(data), data.X
-    Y = sp.csr_array(
-        (positives.data, places[positives.indices].astype(np.int32), positives.indptr), (X.shape[0], shared.n_labels)
-    )
+    X, found = data.X, data.Y
+    labels = found.indices if places is None else places[found.indices].astype(np.int32)
+    Y = sp.csr_array((found.data, labels, found.indptr), (X.shape[0], shared.n_labels))
     Y.sort_indices()
     if data.feature_names is not None and data.feature_names != shared.feature_names:
         X = NamedColumns(X, data.feature_names).in_order(shared.feature_names or (), path)

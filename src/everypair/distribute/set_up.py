@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from everypair.distribute import through_features, work
 from everypair.distribute.feature_rows import BothRows, FeatureRows
 from everypair.distribute.feature_step import SideFeatures, added
-from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, large_tasks
+from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, as_it_is, large_tasks
 from everypair.distribute.solver import SIDES, ShardedAlternating, ShardedSide
 from everypair.distribute.tasks import Tasks
 from everypair.problem.embedding import auto_feature_reg
@@ -55,7 +55,7 @@ def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[Sharded
             terms.layout.constant(side), terms.dtype, opposite.borders, _own(terms.informed[side]),
             PICK_BYTES * len(mine.borders) / (terms.layout.columns * np.dtype(terms.dtype).itemsize),
         )  # fmt: skip
-        told, sizes = tasks.task(f"terms-{SIDES[side]}", _same, shared), (len(both[side]), len(both[1 - side]))
+        told, sizes = tasks.task(f"terms-{SIDES[side]}", as_it_is, shared), (len(both[side]), len(both[1 - side]))
         with large_tasks():
             known = terms.informed[side]
             features = [None] * len(mine.borders) if known is None else known.rows(tasks, mine)
@@ -187,10 +187,6 @@ def sharded_solver(
 def compiled_everywhere(tasks: Tasks, warm_up: Callable[[], object]) -> None:
     """Have every worker compile or load its kernels before the clock starts."""
     tasks.get([tasks.task("compile", _run, warm_up, place=worker) for worker in tasks.workers])
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _short(weights: Array) -> Array:

@@ -81,7 +81,7 @@ def pairs_from_matrix(tasks: Tasks, pairs: Pairs, shards: tuple[int | None, int 
         with large_tasks():
             pieces = tasks.start(
                 [
-                    tasks.task("pairs", _kept, _piece(stored, marks, explicit, *chunk), place=place)
+                    tasks.task("pairs", as_it_is, _piece(stored, marks, explicit, *chunk), place=place)
                     for chunk, place in zip(borders, places)
                 ]
             )
@@ -121,5 +121,6 @@ def _piece(stored: Compressed, disliked: Any, targets: Any, start: int, stop: in
     )
 
 
-def _kept(piece: Piece) -> Piece:
-    return piece
+def as_it_is(value: Any) -> Any:
+    """A value that travels inside a task and is its result."""
+    return value

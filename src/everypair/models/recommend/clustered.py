@@ -62,7 +62,7 @@ def fit_on_cluster(
     if model.solver not in METHODS:
         raise ValueError(f'on a cluster solver must be "auto" or "newton", got {model.solver!r}.')
     tasks = cluster.tasks()
-    known: dict[str, Any] = {"interactions": None, "targets": None, "weighting": None}  # of a matrix, which is here
+    known: dict[str, Any] = {"interactions": None, "targets": None, "weighting": None}  # of pairs that are here
 
     def weigh(pairs: Pairs) -> Pairs:
         weighting = DegreeWeighting.of(model.weighting, pairs)
@@ -88,7 +88,7 @@ def fit_on_cluster(
             return lambda state: ShardedModel(tasks, pairs, state.left, state.right, sides).ranked(validation, (10,))
 
     trained = pairs
-    if exponent is not None and pairs.ids is not None:  # the pairs of a matrix are weighted before they are cut
+    if exponent is not None and known["weighting"] is None:  # pairs that are here are weighted before they are cut
         trained, known["weighting"] = degree_weighted(tasks, pairs, exponent)
     outcome, sides = train_on_cluster(
         tasks, trained, terms, RowSteps(cg=model.cg_steps), rules, random, accelerate=model.solver == "auto",

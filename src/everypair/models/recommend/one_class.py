@@ -189,7 +189,7 @@ class OneClassMF(GrowingModel):
         any rank, is where training begins instead of at random.
 
         ``client``, a ``distributed.Client`` or a :class:`~everypair.distribute.Cluster`, trains on a Dask cluster:
-        interactions are then a folder of event files, a Dask data frame or a matrix, and the factors have the same
+        interactions may then be a folder of event files or a Dask data frame too, and the factors have the same
         bits (with features, which are matched to ids here, the same objective). They stay on the workers
         (``sharded_``) and are brought here too where they are small, or by ``gather()``.
         """
