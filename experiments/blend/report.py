@@ -43,11 +43,9 @@ All metrics are × 100, ± is the standard error of the mean over seeds. yelp201
 9:1 over entries, by the seed unless it says one split. `OneClassMF()` has rank 64; "factors" and "items" are the two
 parts of the blend by themselves.
 
-What is older than the present solver, which also balances both sides of the factors after a sweep: the ranks, the
-further ideas but for the logistic B, the first six of OneClassMF's points beside others on yelp2018, and split 0 of the
-search with two folds. The search with four folds was made after that with two had been tested. On yelp2018 SLIM and
-iALS++ had fewer points than the rest had (‡): a point of SLIM takes up to 150 CPU seconds there, and one of iALS++ 60.
-EASE was not run on it: its users' side alone has an inverse of 31,668 × 31,668.
+What is older than the present solver, which also balances both sides of the factors after a sweep: the further ideas
+but for the logistic B, and split 0 of the search with two folds. The search with four folds was made after that with
+two had been tested. EASE on yelp2018 comes from the users' side, an inverse of 31,668 × 31,668 for every point.
 """
 
 
