@@ -45,7 +45,8 @@ parts of the blend by themselves.
 
 What is older than the present solver, which also balances both sides of the factors after a sweep: the further ideas
 but for the logistic B, and split 0 of the search with two folds. The search with four folds was made after that with
-two had been tested. EASE on yelp2018 comes from the users' side, an inverse of 31,668 × 31,668 for every point.
+two had been tested. Beside others, a search that has fewer than twelve points had no neighbour of its best point left
+to try. EASE on yelp2018 comes from the users' side, an inverse of 31,668 × 31,668 for every point.
 """
 
 
