@@ -43,10 +43,10 @@ All metrics are × 100, ± is the standard error of the mean over seeds. yelp201
 9:1 over entries, by the seed unless it says one split. `OneClassMF()` has rank 64; "factors" and "items" are the two
 parts of the blend by themselves.
 
-What is older than the present solver, which also balances both sides of the factors after a sweep: the further ideas
-but for the logistic B, and split 0 of the search with two folds. The search with four folds was made after that with
-two had been tested. Beside others, a search that has fewer than twelve points had no neighbour of its best point left
-to try. EASE on yelp2018 comes from the users' side, an inverse of 31,668 × 31,668 for every point.
+Older than the present solver, which also balances both sides of the factors after a sweep: split 0 of the search with
+two folds. The search with four folds was made after that with two had been tested. Beside others, a search that has
+fewer than twelve points had no neighbour of its best point left to try. EASE on yelp2018 comes from the users' side, an
+inverse of 31,668 × 31,668 for every point.
 """
 
 
