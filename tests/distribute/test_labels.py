@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 
@@ -163,6 +165,18 @@ def test_columns_of_parquet_are_matched_by_name(tmp_path, clients):
     (tmp_path / "part-1.parquet").write_bytes(b"PAR1")
     with pytest.raises(ValueError, match=r"part-1\.parquet is damaged"):
         model().fit(tmp_path, client=clients(2))
+
+
+def test_a_file_without_any_label_is_of_no_kind(tmp_path, clients):
+    random = np.random.default_rng(0)
+    labels = [[int(one)] for one in random.integers(0, 3, 40)]
+    kinds = pa.list_(pa.int64()), pa.list_(pa.string())
+    for number, (kind, own) in enumerate(zip(kinds, (labels, [[]] * 40))):
+        table = {"f0": random.random(40), "f1": random.random(40), "labels": pa.array(own, kind)}
+        pq.write_table(pa.table(table), tmp_path / f"part-{number}.parquet")
+    model = MultiLabelMF(rank=2, reg=1.0, threshold=0.3, max_iter=2, negative_loss="squared")
+    fitted = model.fit(tmp_path, client=clients(2))
+    assert fitted.predict(random.random((2, 2))).shape == (2, 3)
 
 
 def test_files_are_checked_like_a_matrix(folder, clients):

@@ -37,8 +37,8 @@ def test_nothing_runs_on_after_a_refusal(folder, clients):
     """A worker that is closed while it reads would log a warning beside the sentence."""
     (folder / "part-1.csv").write_text("user,thing\na,x\n")
     for number in (2, 3, 4):
-        rows = "\n".join(f"u{row},i{row % 99}" for row in range(150_000))
-        (folder / f"part-{number}.csv").write_text(f"user,item\n{rows}\n")
+        rows = "\n".join(f"u{row},i{row % 99},1" for row in range(150_000))
+        (folder / f"part-{number}.csv").write_text(f"user,item,weight\n{rows}\n")
     with pytest.raises(ValueError, match=r"part-1\.csv"):
         fit(folder, clients(2))
     assert not any(clients(2).run(lambda dask_worker: len(dask_worker.state.executing)).values())
@@ -64,8 +64,33 @@ def test_weights_that_are_text_in_one_file(folder, clients):
 
 def test_a_file_without_events(folder, clients):
     GOOD.iloc[:0].to_parquet(folder / "part-1.parquet")
-    with pytest.raises(ValueError, match=r"part-1\.parquet.*no events"):
+    with pytest.raises(ValueError, match=r"part-1\.parquet.*no events\. Leave the file out\."):
         fit(folder, clients(2))
+
+
+@pytest.mark.parametrize(("role", "read"), [("weight", {}), ("time", {"duplicates": "last"})])
+def test_a_weight_or_time_that_only_a_later_file_has(role, read, tmp_path, clients):
+    plain = GOOD.drop(columns="weight")
+    plain.to_parquet(tmp_path / "part-0.parquet")
+    plain.assign(**{role: [1.0, -2.0, 30.0]}).to_parquet(tmp_path / "part-1.parquet")
+    with pytest.raises(ValueError, match=rf"part-1\.parquet: column '{role}' looks like a {role}, and .*part-0.* none"):
+        fit(tmp_path, clients(2), read=read)
+    found = fit(tmp_path, clients(2), read={**read, role: None}).interactions_
+    assert set(found.data) == ({1.0} if read else {2.0})
+
+
+def test_files_that_leave_nothing(tmp_path, clients):
+    for number in range(2):
+        GOOD.assign(weight=0.0).to_parquet(tmp_path / f"part-{number}.parquet")
+    with pytest.raises(ValueError, match="No event is left"):
+        fit(tmp_path, clients(2))
+
+
+def test_weights_that_are_small_in_every_file_add_up(tmp_path, clients):
+    for number in range(2):
+        weights = [1.0, 4e-46, 1.0]  # nothing in float32, but twice that is something
+        GOOD.assign(weight=weights).to_parquet(tmp_path / f"part-{number}.parquet")
+    assert fit(tmp_path, clients(2)).interactions_.shape == (3, 2)
 
 
 def test_a_partition_of_a_frame_is_named(clients):
@@ -190,6 +215,8 @@ def test_a_model_that_is_fitted_again_answers_from_the_new_one(clients):
     model.fit(second, client=Cluster(clients(2), gather=False))
     assert not hasattr(model, "left_factors_")
     assert model.recommend([6], n=6, exclude_seen=False)[0].shape == (1, 6)
+    with pytest.raises(ValueError, match=r"name users, .*recommend_all"):
+        model.recommend()
     model.fit(first)
     assert not hasattr(model, "sharded_")
     assert model.left_factors_.shape[0] == 5

@@ -23,6 +23,7 @@ from everypair.data.ids import Ids
 from everypair.data.tables import ID_TYPES, Column, Problems, Table, TextOptions, open_table
 
 Array = NDArray[Any]
+NO_EVENTS = "The table has no events"
 NOTHING_LEFT = "No event is left: all weights are 0 or below the threshold."
 DUPLICATES = ("auto", "sum", "last", "max", "count")
 
@@ -191,7 +192,7 @@ def read_joined(
     dropped: dict[str, int] = {}
     events = _present(columns, dropped)
     if len(events.rows) == 0:
-        raise ValueError(f"{table.place}The table has no events{' without missing values' if dropped else ''}.")
+        raise ValueError(f"{table.place}{NO_EVENTS}{' without missing values' if dropped else ''}.")
     if threshold is not None:
         below = events.weights < threshold
         events = replace(events, weights=np.where(below, -float(dislike_weight), 1.0))

@@ -2,7 +2,8 @@
 
     files → read and joined, file by file → runs of files together → ids numbered → pairs by users and by items
 
-Rows, columns and weights are those that :func:`everypair.data.read_events` gives for one table of all files.
+Rows, columns and weights are those that :func:`everypair.data.read_events` gives for one table of all files, but for
+the rounding of sums of fractional weights over several of them.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.data.event_columns import ROLES
+from everypair.data.event_columns import AUTO, ROLES
 from everypair.data.event_pairs import EventRows, used_ids
-from everypair.data.events import NOTHING_LEFT, read_events, read_joined
+from everypair.data.events import NO_EVENTS, NOTHING_LEFT, read_events, read_joined
 from everypair.data.tables import TextOptions
 from everypair.distribute.event_shards import Cut, only_used
 from everypair.distribute.id_numbers import Numbered, numbered_ids
@@ -96,7 +97,8 @@ def _read_all(tasks: Tasks, sources: Sequence[Any], options: Mapping[str, Any]) 
     (told,) = tasks.get([tasks.task("describe", _told, first)])
     if told.note and options.get("verbose", True):
         print(told.note, file=sys.stderr)
-    chosen = {**options, **told.columns}
+    unused = [role for role in ("weight", "time") if _may_have(role, told, options)]
+    chosen = {**options, **told.columns, **dict.fromkeys(unused, AUTO)}
     others = [
         tasks.task("read", _read, source, chosen, name, place=place)
         for source, name, place in zip(sources[1:], names[1:], places[1:])
@@ -113,12 +115,26 @@ def _read_all(tasks: Tasks, sources: Sequence[Any], options: Mapping[str, Any]) 
                     f"{one.place}column {told.columns[kind]!r} holds {types[mine]}, but {types[other]} in "
                     f'{told.place.rstrip(": ")}: say ids="string" in read=, or write the files alike.'
                 )
+        for role in unused:
+            if one.columns[role] is not None:
+                raise ValueError(
+                    f"{one.place}column {one.columns[role]!r} looks like a {role}, and {told.place.rstrip(': ')} has "
+                    f"none: write the files alike, or say {role}=None in read=."
+                )
+    if not any(one.events for one in every):
+        raise ValueError(NOTHING_LEFT)
     parts = [tasks.task("events", _part, one) for one in read]
     together = [
         tasks.task("together", _together, parts[start:stop], place=places[start])
         for start, stop in _groups([one.events for one in every], GROUPS_OF_WORKER * len(tasks.workers))
     ]
     return tasks.start(together), told.how
+
+
+def _may_have(role: str, first: Told, options: Mapping[str, Any]) -> bool:
+    """Whether other files may have a weight, or a time that counts, which the first one has not."""
+    wanted = role == "weight" or first.how == "last"
+    return wanted and first.columns[role] is None and options.get(role, AUTO) == AUTO
 
 
 def _groups(events: Sequence[int], wanted: int) -> list[Chunk]:
@@ -148,12 +164,17 @@ def _read(source: Any, options: dict[str, Any], place: str) -> tuple[Part, Told]
         )  # fmt: skip
     except (OSError, ValueError, TypeError) as failure:
         text = str(failure)
+        if NO_EVENTS in text:
+            text += " Leave the file out." if isinstance(source, str) else " Leave it out of the data frame."
         raise ValueError(text if isinstance(source, str) and source in text else f"{place}{text}") from None
     ordered = joined.how == "last"
     pairs = joined.pairs
     narrow = pairs.weights.astype(np.float32)
     if not (ordered or (joined.how == "max" and given["threshold"] is None)):
-        pairs, narrow = pairs.where(narrow != 0), narrow[narrow != 0]  # else a 0 may outweigh another file's event
+        pairs, narrow = (
+            pairs.where(pairs.weights != 0),
+            narrow[pairs.weights != 0],
+        )  # else a 0 may outweigh another file's event
     users, rows = used_ids(joined.ids[LEFT], pairs.rows)
     items, columns = used_ids(joined.ids[RIGHT], pairs.columns)
     weights = narrow if np.array_equal(narrow, pairs.weights) else pairs.weights

@@ -59,7 +59,7 @@ class Columns:
                 raise ValueError(
                     f"{one.path}: labels are {mine}, but {others} in {labelled[0].path}: write the files alike."
                 )
-        names: list[tuple[str, ...]] = [one.label_names for one in told if one.label_names is not None]
+        names: list[tuple[str, ...]] = [one.label_names for one in told if one.label_names]
         if not names:
             return cls(n_features, max(len(one.label_counts) for one in told), first.feature_names, None, True)
         same = all(one == names[0] for one in names)
@@ -68,7 +68,7 @@ class Columns:
 
     def label_map(self, one: Described) -> NDArray[np.int64] | None:
         """The number of each of a file's labels; ``None``: as they are."""
-        if one.label_names is None or one.label_names == self.label_names:
+        if not one.label_names or one.label_names == self.label_names:
             return None
         assert self.label_names is not None
         place = {label: number for number, label in enumerate(self.label_names)}

@@ -277,7 +277,12 @@ class OneClassMF(GrowingModel):
         Where the factors are on a cluster, that is asked for these users.
         """
         new = any(part is not None for part in (interactions, features, targets))
-        if "state_" not in vars(self) and "sharded_" in vars(self) and users is not None and not new:
+        if "state_" not in vars(self) and "sharded_" in vars(self) and not new:
+            if users is None:
+                raise ValueError(
+                    "this model is on the cluster: name users, write the lists of everybody to files with "
+                    "sharded_.recommend_all(folder), or bring the model here with gather()."
+                )
             return self.sharded_.recommend(users, n, exclude_seen, allow, block)
         return super().recommend(
             users, n, exclude_seen, allow, block, interactions=interactions, features=features, targets=targets
