@@ -176,7 +176,7 @@ def test_a_file_without_any_label_is_of_no_kind(tmp_path, clients):
         pq.write_table(pa.table(table), tmp_path / f"part-{number}.parquet")
     model = MultiLabelMF(rank=2, reg=1.0, threshold=0.3, max_iter=2, negative_loss="squared")
     fitted = model.fit(tmp_path, client=clients(2))
-    assert fitted.predict(random.random((2, 2))).shape == (2, 3)
+    assert fitted.predict(pd.DataFrame(random.random((2, 2)), columns=["f0", "f1"])).shape == (2, 3)
 
 
 def test_files_are_checked_like_a_matrix(folder, clients):
