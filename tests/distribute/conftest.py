@@ -20,3 +20,19 @@ def clients():
     for cluster, client in started.values():
         client.close()
         cluster.close()
+
+
+@pytest.fixture
+def doomed():
+    """The client of a cluster of two workers, and a callback that kills one of them after the second sweep."""
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        victim = next(iter(cluster.workers.values()))
+
+        def kill(sweep):
+            if sweep.iteration == 2:
+                victim.process.process.kill()
+
+        yield client, kill

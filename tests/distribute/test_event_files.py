@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
 
 from everypair import OneClassMF
 from everypair.data import read_events
@@ -146,19 +145,10 @@ def test_many_files_are_few_tasks(clients, tmp_path, monkeypatch):
     assert all(np.array_equal(one, other) for one, other in zip(pairs.stored, others.stored))
 
 
-def test_a_worker_that_is_killed_is_made_good_from_the_files_on(folder):
+def test_a_worker_that_is_killed_is_made_good_from_the_files_on(folder, doomed):
+    client, kill = doomed
     read, parameters = {"threshold": 4}, {"weighting": ("degree", 0.25), "max_iter": 4}
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster,
-        Client(cluster) as client,
-    ):
-        victim = next(iter(cluster.workers.values()))
-
-        def kill(sweep):
-            if sweep.iteration == 2:
-                victim.process.process.kill()
-
-        there = model(**parameters).fit(folder, client=Cluster(client, shards=(2, 1), read=read), callbacks=[kill])
+    there = model(**parameters).fit(folder, client=Cluster(client, shards=(2, 1), read=read), callbacks=[kill])
     alone = model(**parameters).fit(read_events(LOG, verbose=False, **read))
     assert np.array_equal(there.left_factors_, alone.left_factors_)
     assert (there.interactions_ != alone.interactions_).nnz == 0

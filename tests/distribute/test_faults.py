@@ -20,19 +20,10 @@ def model(**parameters):
     return OneClassMF(**{"rank": 6, "max_iter": 6, "tol": 0.0, "random_state": 3, **parameters})
 
 
-def test_a_worker_that_is_killed_in_the_second_sweep(caplog):
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster,
-        Client(cluster) as client,
-    ):
-        victim = next(iter(cluster.workers.values()))
-
-        def kill(sweep):
-            if sweep.iteration == 2:
-                victim.process.process.kill()
-
-        with caplog.at_level(logging.WARNING, logger="everypair.distribute"):
-            there = model().fit(PAIRS, client=Cluster(client, shards=(3, 2)), callbacks=[kill])
+def test_a_worker_that_is_killed_in_the_second_sweep(doomed, caplog):
+    client, kill = doomed
+    with caplog.at_level(logging.WARNING, logger="everypair.distribute"):
+        there = model().fit(PAIRS, client=Cluster(client, shards=(3, 2)), callbacks=[kill])
     alone = model().fit(PAIRS)
     assert np.array_equal(there.left_factors_, alone.left_factors_)
     assert np.array_equal(there.right_factors_, alone.right_factors_)
