@@ -76,7 +76,11 @@ def solve_twin(loss, imputed, rows, newton, cg, newton_tol=0.0, cg_tol=0.0):
     return np.array(U), np.array(values), lengths
 
 
-STEPS = [(1, 1, 0.0, 0.0), (1, 2, 0.0, 0.0), (3, 2, 0.0, 0.0), (2, 5, 0.0, 0.3), (9, 4, 0.2, 0.1), (40, 30, 1e-9, 1e-3)]
+TO_THE_END = (40, 30, 1e-9, 1e-3)
+STEPS = [(1, 1, 0.0, 0.0), (1, 2, 0.0, 0.0), (3, 2, 0.0, 0.0), (2, 5, 0.0, 0.3), (9, 4, 0.2, 0.1), TO_THE_END]
+# Where steps go on until ‖∇f‖ is a billionth of what it was, rounding decides who takes one more: what is left of the
+# way is at most ‖∇f‖ over the least curvature, 1e-9 · 30 / 0.15.
+NEARLY_SOLVED = 2e-7
 
 
 @pytest.mark.parametrize("imputed", [False, True])
@@ -86,8 +90,9 @@ def test_kernel_like_the_twin(loss, imputed, steps):
     rows = rows_of(loss, imputed)
     U, values = solve(loss, imputed, rows, *steps)
     expected, expected_values, _ = solve_twin(loss, imputed, rows, *steps)
-    np.testing.assert_allclose(U, expected, rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(values, expected_values, rtol=1e-9, atol=1e-10)
+    atol = NEARLY_SOLVED if steps == TO_THE_END else 1e-10
+    np.testing.assert_allclose(U, expected, rtol=1e-9, atol=atol)
+    np.testing.assert_allclose(values, expected_values, rtol=1e-9, atol=atol)
 
 
 @pytest.mark.parametrize("imputed", [False, True])

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from everypair.distribute.settle import run_settled
+
 log = logging.getLogger("everypair.distribute")
+FIRST_WORKER = 10  # seconds
 
 
 class LostWorker(RuntimeError):
@@ -54,9 +57,7 @@ class Tasks:
 
     def __init__(self, client: Any) -> None:
         self.client = client
-        self.workers = self._alive()
-        if not self.workers:
-            raise ValueError("the cluster has no workers yet: start some, or call client.wait_for_workers(n) first.")
+        self.workers = self._alive() or self._first_alive()
         self._load = dict.fromkeys(self.workers, 0)
 
     def place(self, work: Sequence[int]) -> list[str]:
@@ -88,7 +89,7 @@ class Tasks:
                 seen.add(task.key)
                 arguments = [_named(argument, waiting) for argument in task.arguments]
                 layer, _ = layers.setdefault(f"{task.place}-{task.late}-{tasks[0].key}", ({}, task.annotations))
-                layer[task.key] = (task.function, *arguments)
+                layer[task.key] = (run_settled, task.function, *arguments)
         graph = HighLevelGraph(
             {name: MaterializedLayer(*layer) for name, layer in layers.items()}, {name: set() for name in layers}
         )
@@ -121,6 +122,16 @@ class Tasks:
         for worker in alive:
             self._load.setdefault(worker, 0)
         self.workers = alive
+
+    def _first_alive(self) -> list[str]:
+        """Wait for a worker that is on its way, as where the last one was lost a moment ago."""
+        try:
+            self.client.wait_for_workers(1, timeout=FIRST_WORKER)
+        except TimeoutError:
+            raise ValueError(
+                f"the cluster has no workers, {FIRST_WORKER} seconds were waited for one: start some first."
+            ) from None
+        return self._alive()
 
     def _alive(self) -> list[str]:
         return sorted(self.client.scheduler_info(n_workers=-1)["workers"])

@@ -172,6 +172,7 @@ def fold_rows(
             norm = V.dtype.type(0.0)
             for f in range(k):
                 gradient[f] = -pull * (V[j, f] - V[l, f]) + reg * u[f]
+            for f in range(k):  # apart: a loop that also stores adds up in an order that may depend on addresses
                 norm += gradient[f] * gradient[f]
             squares += norm / k
             step = rate / np.sqrt(squares)
