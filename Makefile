@@ -7,13 +7,16 @@ ifneq ($(SHARED_DATA),)
 export EVERYPAIR_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
-.PHONY: demo test slow lint format bench docs wheel clean
+.PHONY: demo test test-blas slow lint format bench docs wheel clean
 
 demo: $(VENV)/.core
 	$(BIN)/everypair demo
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
+
+test-blas: $(VENV)/.dev
+	$(BIN)/python tools/blas.py test $(CORES)
 
 slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow

@@ -39,7 +39,7 @@ class Features:
             self._columns = _Rows.of(sp.csr_array(by_row.T))
             self.nnz = by_row.nnz
         else:
-            self.dense = np.ascontiguousarray(matrix, dtype)
+            self.dense = np.require(matrix, dtype, ["C", "A"])
             self.nnz = self.dense.size
 
     def product(self, weights: Array, n_threads: int = 1) -> Array:
