@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-LAYOUT = ["C", "A"]  # row after row, aligned
 ROOMS = ("everypair.", "scipy.sparse.")  # whose objects are looked into
 
 
@@ -31,7 +30,7 @@ def settled(value: Any) -> Any:
     True
     """
     if isinstance(value, np.ndarray):
-        return np.require(value, requirements=LAYOUT)
+        return np.require(value, requirements=["C", "A"])  # row after row, aligned
     if type(value) in (list, tuple):
         return type(value)(map(settled, value))
     if isinstance(value, dict):
