@@ -29,8 +29,9 @@ from everypair import (
     load,
 )
 from everypair.models.completion import FNNM, FPCA, IMC, SIMC, Maxide
-from everypair.models.files import MODELS, model_class
+from everypair.models.files import model_class
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.registry import ESTIMATORS
 from everypair.models.serve_only import ServeOnlyError
 from everypair.models.stateful import Stateful
 from everypair.problem import Loss
@@ -255,9 +256,9 @@ def test_every_estimator_of_the_package_is_in_the_table_and_here():
         for name, one in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if issubclass(one, Stateful) and not inspect.isabstract(one) and inspect.signature(one).parameters:
                 found.add(name)
-    assert found == set(MODELS)
-    assert all(model_class(name).__name__ == name for name in MODELS)
-    assert {type(make()).__name__ for make in EVERY.values()} == set(MODELS)
+    assert found == set(ESTIMATORS)
+    assert all(model_class(name).__name__ == name for name in ESTIMATORS)
+    assert {type(make()).__name__ for make in EVERY.values()} == set(ESTIMATORS)
 
 
 def test_what_cannot_be_saved_is_refused_and_leaves_nothing(tmp_path):

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 PANEL = "Model"
-RECOMMENDERS = ("OneClassMF", "Blend", "ItemItem", "BPR", "SubsampledMF", "EnsembleMF", "Popularity", "TwoTower")
 WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 
@@ -39,11 +38,11 @@ class ModelChoice:
 
     def build(self) -> Any:
         """Return the unfitted model."""
-        from everypair.models.files import model_class
+        from everypair.models.registry import RECOMMENDERS, estimator_class
 
         if self.model not in RECOMMENDERS:
             raise ValueError(f"there is no model {self.model!r}: choose one of {', '.join(RECOMMENDERS)}.")
-        cls = model_class(self.model)
+        cls = estimator_class(self.model)
         known = list(inspect.signature(cls).parameters)
         named = [parsed(one) for one in self.parameters or ()]
         if self.rank is not None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from everypair.cli.choice import RECOMMENDERS
-
 
 def is_model_file(path: Path) -> bool:
     """Whether a file begins as files of EveryPair do; a file that is cut short within that still counts."""
@@ -23,6 +21,7 @@ def is_model_file(path: Path) -> bool:
 def load_recommender(path: Path) -> Any:
     """Return the recommender of a file; other models have no users to recommend to."""
     from everypair import load
+    from everypair.models.registry import RECOMMENDERS
 
     model = load(path)
     if type(model).__name__ not in RECOMMENDERS:

@@ -1,41 +1,31 @@
-"""Model files: which classes a file may name, how a model becomes a file and a file a model.
+"""Model files: how a model becomes a file and a file a model.
 
 The bytes are written and read by :mod:`everypair.store`, which knows nothing of models and therefore stands above them:
-:meth:`Stateful.save` needs no import inside a function, and checkpoints use the same files. A class is looked up in the
-table here; a name that is found in a file is never imported.
+:meth:`Stateful.save` needs no import inside a function, and checkpoints use the same files. A class is looked up in
+the registry; a name that is found in a file is never imported.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
+from everypair.models.registry import ESTIMATORS, estimator_class, is_estimator
 from everypair.store import ModelFileError, read_file, write_file
 
 KIND = "model"
-RECOMMEND = "everypair.models.recommend"
-RIVALS = "everypair.models.multilabel.rivals"
-COMPLETION = "everypair.models.completion"
-MODELS = {
-    **dict.fromkeys(("BPR", "Blend", "EnsembleMF", "ItemItem", "OneClassMF", "Popularity", "SubsampledMF"), RECOMMEND),
-    "TwoTower": f"{RECOMMEND}.two_tower",
-    "MultiLabelMF": "everypair.models.multilabel",
-    **dict.fromkeys(("BayesianCompressedSensing", "BinaryRelevance", "CPLST", "PLST", "WSABIE"), RIVALS),
-    **dict.fromkeys(("FNNM", "FPCA", "IMC", "MLRM", "Maxide", "SIMC"), COMPLETION),
-}  # where each class is
 
 
 def model_class(name: Any) -> Any:
     """Return the class of this library with a name from the table."""
-    if not isinstance(name, str) or name not in MODELS:
+    if not isinstance(name, str) or name not in ESTIMATORS:
         raise ModelFileError(f"it names the class {name!r}, which this EveryPair does not have.")
-    return getattr(import_module(MODELS[name]), name)
+    return estimator_class(name)
 
 
 def save_model(model: Any, path: Any, serve_only: bool) -> None:
     """Write a fitted model to ``path``, atomically."""
-    name = type(model).__name__
-    if name not in MODELS or type(model) is not model_class(name):
+    if not is_estimator(model):
+        name = type(model).__name__
         raise TypeError(f"{name} is not a class of EveryPair, and a file cannot hold the code of another.")
     values, arrays = model.to_parts(serve_only=serve_only)
     write_file(path, KIND, values, arrays)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -34,39 +34,12 @@ SIDE_METHODS: dict[str, Callable[[], Method]] = {
 }
 
 
-class Runner(Protocol):
-    """Whoever runs half-steps and sums Gram matrices."""
-
-    def half_step(self, side: int, this: Array, other: Array, gram: Gram, steps: RowSteps) -> tuple[Array, float]:
-        """Return the improved rows of a side and their sum over stored pairs."""
-        ...
-
-    def gram(self, side: int, factors: Array) -> Gram:
-        """Return the Gram matrices of a side's factors, weighted as the other side's rows see them."""
-        ...
-
-
-class Threads:
-    """This machine's threads."""
-
-    def __init__(self, objective: Objective) -> None:
-        self.objective = objective
-
-    def half_step(self, side: int, this: Array, other: Array, gram: Gram, steps: RowSteps) -> tuple[Array, float]:
-        """Rows in chunks."""
-        return half_step(self.objective.rows[side], this, other, gram, steps, self.objective.n_threads)
-
-    def gram(self, side: int, factors: Array) -> Gram:
-        """Blocks of rows, added up in their order."""
-        return self.objective.gram(side, factors)
-
-
 class Alternating:
     """Minimise an :class:`Objective` by alternating sides; each sweep returns F at no extra pass over Ω.
 
     ``steps`` are taken by the rows of a side that are independent (unless the objective cannot be solved by rows),
-    ``side_steps`` by a side that moves as a whole. Without ``steps`` every side does. ``runner`` is this machine by
-    default. ``spectrum`` is XᵀPX of the left side's features decomposed, where it is known already.
+    ``side_steps`` by a side that moves as a whole. Without ``steps`` every side does. ``spectrum`` is XᵀPX of the left
+    side's features decomposed, where it is known already.
     """
 
     descends = True
@@ -77,14 +50,12 @@ class Alternating:
         objective: Objective,
         steps: RowSteps | None,
         side_steps: SideSteps | None = None,
-        runner: Runner | None = None,
         spectrum: Spectrum | None = None,
     ) -> None:
         self.objective = objective
         self.spectrum = spectrum
         self.steps = steps
         self.side_steps = side_steps or SideSteps()
-        self.runner = runner or Threads(objective)
 
     @cached_property
     def side_solvers(self) -> tuple[SideSolver | None, SideSolver | None]:
@@ -93,13 +64,13 @@ class Alternating:
 
     def step(self, state: Factors) -> Factors:
         """One sweep over both sides."""
-        right_gram = state.right_gram or self.runner.gram(RIGHT, state.right)
+        right_gram = state.right_gram or self.objective.gram(RIGHT, state.right)
         left_theta, left, _ = self._improve(LEFT, state.parameters(LEFT), state.right, right_gram)
         right_theta = state.parameters(RIGHT)
         del state  # frees the left side where momentum made it for this sweep alone
-        left_gram = self.runner.gram(LEFT, left)
+        left_gram = self.objective.gram(LEFT, left)
         right_theta, right, pairs = self._improve(RIGHT, right_theta, left, left_gram)
-        right_gram = self.runner.gram(RIGHT, right)
+        right_gram = self.objective.gram(RIGHT, right)
         value = self.objective.total(pairs, left_theta, right_theta, left_gram, right_gram)
         if math.isfinite(value):
             check_stored_slopes(self.objective.rows[LEFT], left, right, self.objective.n_threads)
@@ -114,7 +85,8 @@ class Alternating:
         solver = self.side_solvers[side]
         if solver is None:
             assert self.steps is not None
-            factors, pairs = self.runner.half_step(side, theta, other, gram, self.steps)
+            rows, threads = self.objective.rows[side], self.objective.n_threads
+            factors, pairs = half_step(rows, theta, other, gram, self.steps, threads)
             return factors, factors, pairs
         with single_threaded_blas():
             problem = self.objective.side(side, other, gram)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from everypair import BPR, Blend, ItemItem, OneClassMF, Popularity
+from everypair import BPR, Blend, ItemItem, OneClassMF, Popularity, load
 from everypair.models.recommend.blend_weights import GRID, search_weights
 from everypair.testing.recommender import RecommenderContract, block_matrix, group_of
 
@@ -212,6 +212,19 @@ def test_parts_give_the_same_blend():
         Blend.from_parts(values, arrays)
     with pytest.raises(ValueError, match="not the parts of a Blend"):
         Blend.from_parts({"class": "Blend"}, {})
+
+
+def test_a_blend_of_blends_and_towers_is_saved(tmp_path):
+    pytest.importorskip("jax")
+    from everypair import TwoTower
+
+    tower = TwoTower(rank=3, max_iter=2, random_state=0)
+    model = Blend([Blend(parts()[:2], weights=[1, 0.5]), tower], weights=[1, 2]).fit(MATRIX)
+    model.save(tmp_path / "model.ep")
+    twin = load(tmp_path / "model.ep")
+    assert np.array_equal(twin.score_users(), model.score_users())
+    assert [str(part) for part in twin.models] == [str(part) for part in model.models]
+    assert [str(part) for part in twin.models[0].models] == [str(part) for part in parts()[:2]]
 
 
 def test_bad_input_is_refused_before_any_work():

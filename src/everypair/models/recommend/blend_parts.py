@@ -8,15 +8,9 @@ from typing import Any
 import numpy as np
 
 from everypair.models.parts import Arrays, Parts, decode, encode
-from everypair.models.recommend.bpr import BPR
-from everypair.models.recommend.ensemble import EnsembleMF
-from everypair.models.recommend.item_item import ItemItem
-from everypair.models.recommend.one_class import OneClassMF
-from everypair.models.recommend.popularity import Popularity
-from everypair.models.recommend.subsampled import SubsampledMF
+from everypair.models.registry import RECOMMENDERS, estimator_class, is_estimator
 from everypair.models.serve_only import without_training
 
-WRITTEN = {cls.__name__: cls for cls in (BPR, EnsembleMF, ItemItem, OneClassMF, Popularity, SubsampledMF)}
 KEYS = {"class", "parameters", "given", "models", "state"}
 
 
@@ -25,7 +19,7 @@ def written_blend(blend: Any, serve_only: bool) -> Parts:
     arrays: Arrays = {}
     members = []
     for number, model in enumerate(blend.models_):
-        if WRITTEN.get(type(model).__name__) is not type(model):
+        if not is_estimator(model):
             raise TypeError(f"a blend with {type(model).__name__} can be used, but not written down.")
         values, own = model.to_parts(serve_only=serve_only)
         arrays.update({f"models.{number}.{name}": array for name, array in own.items()})
@@ -38,7 +32,7 @@ def written_blend(blend: Any, serve_only: bool) -> Parts:
     values = {
         "class": type(blend).__name__,
         "parameters": encode(parameters, "parameters", arrays)["dict"],
-        "given": None if given is None else [_described_model(model, n, arrays) for n, model in enumerate(given)],
+        "given": None if given is None else _described(given, "given", arrays),
         "models": members,
         "state": encode(without_training(state) if serve_only else state, "state", arrays),
     }
@@ -51,7 +45,7 @@ def read_members(kind: str, values: dict[str, Any], arrays: Arrays) -> tuple[lis
         raise ValueError(f"these are not the parts of a {kind}: {', '.join(map(str, values))}.")
     given = values["given"]
     if given is not None:
-        given = [_known_class(one["class"])(**decode({"dict": one["parameters"]}, arrays)) for one in given]
+        given = [_undescribed(one, arrays) for one in given]
     members = []
     for number, one in enumerate(values["models"]):
         prefix = f"models.{number}."
@@ -60,18 +54,30 @@ def read_members(kind: str, values: dict[str, Any], arrays: Arrays) -> tuple[lis
     return given, tuple(members)
 
 
-def _described_model(model: Any, number: int, arrays: Arrays) -> dict[str, Any]:
-    parameters = {
-        name: None if isinstance(value, np.random.Generator) else value
-        for name, value in model.get_params(deep=False).items()
-    }
-    return {
-        "class": type(model).__name__,
-        "parameters": encode(parameters, f"given.{number}", arrays)["dict"],
-    }
+def _described(models: Any, place: str, arrays: Arrays) -> list[dict[str, Any]]:
+    """Unfitted models as values; a blend among them holds models of its own."""
+    written = []
+    for number, model in enumerate(models):
+        own = f"{place}.{number}"
+        parameters = {
+            name: None if isinstance(value, np.random.Generator) else value
+            for name, value in model.get_params(deep=False).items()
+        }
+        members = parameters.pop("models", None)
+        values = {"class": type(model).__name__, "parameters": encode(parameters, own, arrays)["dict"]}
+        written.append(values if members is None else values | {"models": _described(members, own, arrays)})
+    return written
+
+
+def _undescribed(values: dict[str, Any], arrays: Arrays) -> Any:
+    """The unfitted model that values describe."""
+    parameters = decode({"dict": values["parameters"]}, arrays)
+    if "models" in values:
+        parameters["models"] = [_undescribed(one, arrays) for one in values["models"]]
+    return _known_class(values["class"])(**parameters)
 
 
 def _known_class(name: Any) -> Any:
-    if name not in WRITTEN:
-        raise ValueError(f"a blend cannot hold the class {name!r}; known: {', '.join(WRITTEN)}.")
-    return WRITTEN[name]
+    if name not in RECOMMENDERS:
+        raise ValueError(f"a blend cannot hold the class {name!r}; known: {', '.join(RECOMMENDERS)}.")
+    return estimator_class(name)

@@ -1,0 +1,74 @@
+"""One row for every estimator: where it is, what it is for, and which extra it needs.
+
+Files, blends, the command line, the contract kits and the tables of the docs read it. A name that is found in a file is
+looked up here and never imported by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+RECOMMEND = "everypair.models.recommend"
+RIVALS = "everypair.models.multilabel.rivals"
+COMPLETION = "everypair.models.completion"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An estimator: its module, its family, a line for people, and the extra that it needs."""
+
+    home: str
+    family: str  # "recommender", "classifier" or "completion"
+    line: str
+    extra: str | None = None
+
+
+ESTIMATORS = {
+    "OneClassMF": Entry(RECOMMEND, "recommender", "factors over every pair, observed or not: the one to start with"),
+    "Blend": Entry(RECOMMEND, "recommender", "OneClassMF and ItemItem together: the best lists, for more time"),
+    "ItemItem": Entry(RECOMMEND, "recommender", "every item from the others a user has; new users need no fitting"),
+    "BPR": Entry(RECOMMEND, "recommender", "factors from pairs of items, ranked by stochastic gradients"),
+    "SubsampledMF": Entry(RECOMMEND, "recommender", "factors from a sample of the pairs that were not observed"),
+    "EnsembleMF": Entry(RECOMMEND, "recommender", "the mean of several SubsampledMF"),
+    "Popularity": Entry(RECOMMEND, "recommender", "the most frequent items: the floor that every model has to beat"),
+    "TwoTower": Entry(
+        f"{RECOMMEND}.two_tower",
+        "recommender",
+        "networks over features, for combinations that matter (extra neural)",
+        extra="neural",
+    ),
+    "MultiLabelMF": Entry("everypair.models.multilabel", "classifier", "many labels, some missing, at low rank"),
+    "BinaryRelevance": Entry(RIVALS, "classifier", "one linear classifier for every label"),
+    "BayesianCompressedSensing": Entry(RIVALS, "classifier", "labels compressed at random, with a sparse prior"),
+    "CPLST": Entry(RIVALS, "classifier", "principal label space that features can predict"),
+    "PLST": Entry(RIVALS, "classifier", "principal label space"),
+    "WSABIE": Entry(RIVALS, "classifier", "labels ranked by sampled violations"),
+    "MLRM": Entry(COMPLETION, "completion", "completion by a ranking loss, with side information"),
+    "FNNM": Entry(COMPLETION, "completion", "feature and nuclear norm minimisation"),
+    "FPCA": Entry(COMPLETION, "completion", "nuclear norm alone"),
+    "IMC": Entry(COMPLETION, "completion", "inductive completion from features alone"),
+    "Maxide": Entry(COMPLETION, "completion", "nuclear norm in the span of features"),
+    "SIMC": Entry(COMPLETION, "completion", "side information and low rank, interactive"),
+}
+RECOMMENDERS = tuple(name for name, entry in ESTIMATORS.items() if entry.family == "recommender")
+
+
+def estimator_class(name: str) -> Any:
+    """The class with a name from the table.
+
+    >>> estimator_class("Popularity").__name__
+    'Popularity'
+    """
+    return getattr(import_module(ESTIMATORS[name].home), name)
+
+
+def is_estimator(model: Any) -> bool:
+    """Whether a model is of a class of the table, and not of one that only has its name.
+
+    >>> is_estimator(estimator_class("Popularity")()), is_estimator("Popularity")
+    (True, False)
+    """
+    name = type(model).__name__
+    return name in ESTIMATORS and type(model) is estimator_class(name)
