@@ -14,7 +14,14 @@ from everypair.cli.options import Run, command
 from everypair.cli.say import show, table
 
 NEEDED = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "threadpoolctl", "narwhals", "rich", "typer")
-EXTRAS = {"pyarrow": "io", "matplotlib": "plot", "optuna": "tune", "jax": "neural", "dask": "cluster", "distributed": "cluster"}
+EXTRAS = {
+    "pyarrow": "io",
+    "matplotlib": "plot",
+    "optuna": "tune",
+    "jax": "neural",
+    "dask": "cluster",
+    "distributed": "cluster",
+}
 FRAMES = ("pandas", "polars")
 
 
