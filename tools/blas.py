@@ -17,7 +17,7 @@ import sys
 CORES = ("SkylakeX", "Haswell", "Zen", "Sandybridge", "Nehalem")
 PLAIN_NUMBA = {"NUMBA_CPU_NAME": "generic", "NUMBA_ENABLE_AVX": "0"}
 ASKED = "import numpy, threadpoolctl; print(threadpoolctl.threadpool_info()[0]['architecture'])"
-BITS = "bits or checkpoint or fold_in or threads or killed or features or settle"
+BITS = "bits or checkpoint or fold_in or killed or settle or by_id"
 FOLDERS = ["tests/distribute", "tests/models", "tests/solvers", "tests/kernels", "tests/cli", "tests/neural"]
 ITEM = 4  # bytes
 SHAPES = ((1, 20, 4), (12, 1024, 4), (20, 20, 4), (64, 64, 64), (100, 37, 29), (200, 64, 16))
