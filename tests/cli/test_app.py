@@ -167,5 +167,5 @@ def test_ctrl_c_in_an_import_is_no_mistake(run, monkeypatch):
         except KeyboardInterrupt as pressed:
             raise ImportError("initialization failed") from pressed
 
-    monkeypatch.setattr("everypair.models.files.model_class", load)
+    monkeypatch.setattr("everypair.models.registry.estimator_class", load)
     assert run("fit", "events.csv", "-o", "new.ep", code=130).stderr.endswith("everypair: interrupted.\n")

@@ -253,11 +253,12 @@ import sys, warnings, numpy as np
 from everypair import OneClassMF
 matrix = (np.random.default_rng(0).random((400, 300)) < 0.2).astype(float)
 def ready(sweep):
-    if sweep.iteration == 1: print("ready", flush=True)
-    if sweep.iteration > 1 and {twice}:
-        import time
-        try: time.sleep(60)
-        finally: print("first", flush=True); time.sleep(60)
+    if not {twice}:
+        if sweep.iteration == 1: print("ready", flush=True)
+        return
+    import time
+    try: print("ready", flush=True); time.sleep(60)
+    finally: print("first", flush=True); time.sleep(60)
 model = OneClassMF(rank=16, solver="sg-reform", max_iter=10**9).fit(matrix, callbacks=[ready])  # never converges
 print(model.n_iter_ > 0, model.status_, flush=True)
 """
@@ -265,19 +266,18 @@ print(model.n_iter_ > 0, model.status_, flush=True)
 
 @pytest.mark.parametrize("twice", [False, True])
 def test_a_process_that_is_interrupted(twice):
-    process = subprocess.Popen(
-        [sys.executable, "-c", LONG.format(twice=twice)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        if twice:
-            assert process.stdout.readline() == "first\n"
+    command = [sys.executable, "-c", LONG.format(twice=twice)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.2)
             process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
+            if twice:
+                assert process.stdout.readline() == "first\n"
+                process.send_signal(signal.SIGINT)
+            out, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     if twice:
         assert "KeyboardInterrupt" in errors
         assert process.returncode != 0
