@@ -6,8 +6,8 @@
 
 Worker processes have one thread each and talk over sockets of this machine. Both fits start from the same seed, run
 alternately after one of each that does not count, and must end with the same factors. Bytes are what the workers say
-they have sent, against the formula in ``everypair.distribute.solver.bytes_per_sweep``. With ``--folder`` the pairs are
-written there as Parquet first and read by the workers, which are limited to ``--memory`` each; one process is then left
+they have sent, against the formula ``bytes_per_sweep`` in ``distribute/solving/solver.py``. With ``--folder`` the pairs
+are written there as Parquet first and read by the workers, which are limited to ``--memory`` each; one process is then left
 out.
 """
 
@@ -46,7 +46,7 @@ def sweeps(model: Any) -> list[float]:
 def overhead(client: Any, matrix: Any, options: Any) -> dict[str, Any]:
     """Alternate fits here and there."""
     from everypair.distribute import Cluster
-    from everypair.distribute.solver import bytes_per_sweep
+    from everypair.distribute.solving.solver import bytes_per_sweep
 
     parameters = {"rank": options.rank, "max_iter": options.sweeps, "tol": 0.0, "random_state": 0}
     rounds: dict[str, Any] = {"here": [], "there": [], "bytes": []}

@@ -30,8 +30,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 from smoke import parse
 
 from everypair import OneClassMF
-from everypair.distribute.set_up import PICK_BYTES
-from everypair.distribute.work import MOST_PICKED
+from everypair.distribute.solving.set_up import PICK_BYTES
+from everypair.distribute.solving.work import MOST_PICKED
 
 RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parents[1] / "docs" / "scaling.md"

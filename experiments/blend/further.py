@@ -32,7 +32,7 @@ from everypair.data import load_debian, split_entries
 from everypair.metrics.patterns import positive_pattern, stored_pattern
 from everypair.metrics.per_row import ndcg
 from everypair.metrics.ranking import Ranker
-from everypair.models.recommend.blend_scale import scaled
+from everypair.models.recommend.blend.scale import scaled
 
 RESULTS = Path(__file__).parent / "results"
 DATA = ("ml100k", "lastfm_hetrec", "citeulike_t", "debian", "ml1m")

@@ -31,8 +31,8 @@ from everypair.data import load_debian, split_entries
 from everypair.metrics.patterns import positive_pattern, stored_pattern
 from everypair.metrics.per_row import ndcg
 from everypair.metrics.ranking import Ranker
-from everypair.models.recommend.blend import scaled
-from everypair.models.recommend.blend_weights import GRID
+from everypair.models.recommend.blend.blend import scaled
+from everypair.models.recommend.blend.weights import GRID
 
 RESULTS = Path(__file__).parent / "results"
 OF_FACTORS = LADDERS["OneClassMF"] | {"gamma": (0.0, 0.15, 0.25, 0.35, 0.5)}

@@ -25,8 +25,8 @@ from datasets import split
 
 from everypair import ItemItem, OneClassMF
 from everypair.data import load_debian, split_entries
-from everypair.models.recommend.blend_scale import scaled
-from everypair.models.recommend.blend_weights import search_weights
+from everypair.models.recommend.blend.scale import scaled
+from everypair.models.recommend.blend.weights import search_weights
 from everypair.models.recommend.defaults import auto_rank, auto_weighting
 
 RESULTS = Path(__file__).parent / "results"

@@ -25,8 +25,8 @@ from threadpoolctl import threadpool_limits
 from everypair.data import Pairs, sample_negatives
 from everypair.problem import Negatives, Objective, Ridge
 from everypair.solvers.choose import solver_maker
+from everypair.solvers.rivals.stochastic import StochasticGradient
 from everypair.solvers.state import Factors
-from everypair.solvers.stochastic import StochasticGradient
 
 FULL = ("newton", "block", "als", "cd", "sg-reform", "sg-bsearch", "sg-dense")
 SUBSAMPLED = ("newton", "block", "als", "cd", "sg-reform")

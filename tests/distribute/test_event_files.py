@@ -6,7 +6,8 @@ import pytest
 
 from everypair import OneClassMF
 from everypair.data import read_events
-from everypair.distribute import Cluster, event_files, id_numbers
+from everypair.distribute import Cluster
+from everypair.distribute.reading import event_files, id_numbers
 from everypair.distribute.tasks import Tasks
 from everypair.features import table_features
 

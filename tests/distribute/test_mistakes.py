@@ -12,7 +12,7 @@ from distributed import Client
 from everypair import Checkpoint, OneClassMF
 from everypair.data import read_events
 from everypair.distribute import Cluster, ShardCheckpoint
-from everypair.distribute.event_files import pairs_from_events
+from everypair.distribute.reading.event_files import pairs_from_events
 
 GOOD = pd.DataFrame({"user": ["a", "b", "c"], "item": ["x", "y", "x"], "weight": [1.0, 2.0, 1.0]})
 

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from everypair import OneClassMF
-from everypair.distribute import Cluster, set_up
+from everypair.distribute import Cluster
+from everypair.distribute.solving import set_up
 from everypair.problem import Loss
 
 SHAPE = (7000, 4500)

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair.distribute.settle import run_settled, settled
-from everypair.distribute.work import Rows, Sums
+from everypair.distribute.solving.work import Rows, Sums
 from everypair.features.matrix import Features
 
 

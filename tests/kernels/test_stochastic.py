@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from everypair.kernels.stochastic import descend, mixed, random_updates, stored_position, term_gradient
-from everypair.solvers.stochastic import VARIANTS, StochasticGradient
+from everypair.solvers.rivals.stochastic import VARIANTS, StochasticGradient
 
 from ..problem.brute import PLAIN_LOSSES, Case, build, start
 

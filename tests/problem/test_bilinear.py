@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from everypair.data.observed import Observed
-from everypair.problem.bilinear import Bilinear
-from everypair.problem.low_rank import DENSE_SHARE, LowRank, entries_of, sparse_adjoint, sparse_product
-from everypair.problem.masked import MaskedProblem
+from everypair.problem.completion.bilinear import Bilinear
+from everypair.problem.completion.low_rank import DENSE_SHARE, LowRank, entries_of, sparse_adjoint, sparse_product
+from everypair.problem.completion.masked import MaskedProblem
 
 N, M = 9, 7
 RANDOM = np.random.default_rng(0)

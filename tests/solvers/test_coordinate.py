@@ -3,10 +3,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-import everypair.solvers.coordinate as module
+import everypair.solvers.rivals.coordinate as module
 from everypair.solvers.alternating import Alternating
-from everypair.solvers.coordinate import CoordinateDescent
 from everypair.solvers.half_step import TO_OPTIMUM
+from everypair.solvers.rivals.coordinate import CoordinateDescent
 from everypair.solvers.state import Factors
 
 from ..problem.brute import COLUMNS, VALUES, Case, build, start

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from everypair.data.observed import Observed
-from everypair.problem.bilinear import Bilinear
-from everypair.problem.ranking import RankingProblem
-from everypair.solvers import shrinkage
+from everypair.problem.completion.bilinear import Bilinear
+from everypair.problem.completion.ranking import RankingProblem
+from everypair.solvers.completion import shrinkage
+from everypair.solvers.completion.ranking import RankingAlternation, RankingState
+from everypair.solvers.completion.shrinkage import Shrinkage
 from everypair.solvers.loop import Status, StopRules, run
-from everypair.solvers.ranking import RankingAlternation, RankingState
-from everypair.solvers.shrinkage import Shrinkage
 
 TIGHT = StopRules(4000, 0.0)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from everypair.data.observed import Observed
-from everypair.problem.low_rank import LowRank, SparsePlusLowRank, largest_singular_value
-from everypair.solvers import shrinkage
-from everypair.solvers.proximal import BY_GRAM, shrink_exact, soft_threshold
-from everypair.solvers.shrinkage import Shrinkage, shrink_truncated
+from everypair.problem.completion.low_rank import LowRank, SparsePlusLowRank, largest_singular_value
+from everypair.solvers.completion import shrinkage
+from everypair.solvers.completion.proximal import BY_GRAM, shrink_exact, soft_threshold
+from everypair.solvers.completion.shrinkage import Shrinkage, shrink_truncated
 
 
 def plain(E, t):

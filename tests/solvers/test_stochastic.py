@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-import everypair.solvers.stochastic as module
+import everypair.solvers.rivals.stochastic as module
 from everypair.data.pairs import Pairs
 from everypair.kernels.stochastic import term_gradient
 from everypair.problem.negatives import Negatives
@@ -9,8 +9,8 @@ from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import RowSteps
+from everypair.solvers.rivals.stochastic import VARIANTS, StochasticGradient
 from everypair.solvers.state import Factors
-from everypair.solvers.stochastic import VARIANTS, StochasticGradient
 
 from ..problem.brute import VALUES, Case, build, start
 

@@ -23,7 +23,7 @@ from everypair import (
 )
 from everypair.data import read_events
 from everypair.evaluate import ranking_metrics
-from everypair.models.recommend.blend_weights import hold_out
+from everypair.models.recommend.blend.weights import hold_out
 from everypair.tuning import search, trial
 from everypair.tuning.search import crossed_gains
 from everypair.tuning.trial import Trial

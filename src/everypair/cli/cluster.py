@@ -63,7 +63,7 @@ def fit_there(
 
 def write_all_lists(path: Path, users: int, asked: dict[str, Any], folder: Path, where: str) -> list[str]:
     """Have workers, which see the model file, write the lists of everybody: a Parquet file for every run of users."""
-    from everypair.distribute.output import check_folder
+    from everypair.distribute.answering.output import check_folder
     from everypair.distribute.tasks import Tasks
 
     check_folder(folder)
@@ -84,8 +84,8 @@ def _write_part(path: str, start: int, stop: int, asked: dict[str, Any], part: s
     import numpy as np
 
     from everypair import load
-    from everypair.distribute.output import write_lists
-    from everypair.distribute.work import worker_threads
+    from everypair.distribute.answering.output import write_lists
+    from everypair.distribute.solving.work import worker_threads
     from everypair.models.recommend.recommender import in_positions, known_ids
 
     model = load(path, mmap=True)

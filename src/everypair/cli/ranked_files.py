@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from everypair.types import Array
+
 Block = Callable[[Array, Array, Array], None]  # positions of users, of their items (−1: none), and scores
 FORMATS = ("csv", "parquet", "jsonl")
 COLUMNS = ("user", "item", "score", "rank")

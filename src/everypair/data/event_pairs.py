@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.data.ids import Ids
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,14 @@ from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from everypair.check import integer, is_number
 from everypair.data.event_columns import AUTO, ROLES, EventColumns, choose_columns
 from everypair.data.event_pairs import EventRows, frequent_pairs, join_events, used_ids
 from everypair.data.ids import Ids
 from everypair.data.tables import ID_TYPES, Column, Problems, Table, TextOptions, open_table
+from everypair.types import Array
 
-Array = NDArray[Any]
 NO_EVENTS = "The table has no events"
 NOTHING_LEFT = "No event is left: all weights are 0 or below the threshold."
 DUPLICATES = ("auto", "sum", "last", "max", "count")

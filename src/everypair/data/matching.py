@@ -23,8 +23,7 @@ from everypair.column_names import looks_like_events
 from everypair.data.events import Events, read_events
 from everypair.data.ids import Ids, string_array
 from everypair.data.named_matrix import named_matrix
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 class Known(NamedTuple):

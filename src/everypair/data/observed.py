@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from everypair.check import as_csr
 from everypair.parallel import Chunk, balanced_chunks
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from everypair.check import Canonical, as_csr, as_dtype, canonical_csr
 from everypair.data.transpose import Transposition, index_dtype
 from everypair.parallel import even_chunks
+from everypair.types import Array
 
-Array = NDArray[Any]
 CHECKED_PAIRS = 2**20  # at a time, so that no array of all pairs is made on the way
 
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.data.pairs import Pairs, kept_pointers
+from everypair.types import Array
 
-Array = NDArray[Any]
 SCHEMES = ("user", "item-f", "item-w", "item-s", "uniform")
 LEAST_BATCH = 1024  # draws of one round; the most are four times what was asked for
 MOST_ROUNDS = 100

@@ -9,13 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.kernels.lent import lent
 from everypair.kernels.transpose import count_columns, place_numbers, place_positions, place_rows
 from everypair.parallel import Chunk, balanced_chunks, run_chunks
+from everypair.types import Array
 
-Array = NDArray[Any]
 LEAST_PAIRS = 2**16  # of a thread's rows
 LARGEST = np.iinfo(np.int32).max
 

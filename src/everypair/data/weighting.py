@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from everypair.check import is_number
 from everypair.data.pairs import Compressed, Pairs
 from everypair.parallel import block_sums
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 @dataclass(frozen=True)

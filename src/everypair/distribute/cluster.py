@@ -15,7 +15,7 @@ from everypair.check import integer
 from everypair.data.events import Events, read_events
 from everypair.data.matching import as_events
 from everypair.data.pairs import Pairs
-from everypair.distribute.event_files import pairs_from_events
+from everypair.distribute.reading.event_files import pairs_from_events
 from everypair.distribute.sharded_pairs import ShardedPairs, as_it_is, large_tasks, pairs_from_matrix
 from everypair.distribute.tasks import Tasks
 

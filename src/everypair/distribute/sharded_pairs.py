@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from everypair.data.pairs import Compressed, Pairs
 from everypair.distribute.borders import ROW_WORK, shard_borders
+from everypair.distribute.solving.work import Piece
 from everypair.distribute.tasks import Tasks
-from everypair.distribute.work import Piece
 from everypair.parallel import Chunk
 from everypair.problem.layout import LEFT, RIGHT
 
-Array = NDArray[Any]
 MOST_IN_TASKS = 2**29  # bytes of a matrix that may travel inside tasks
 LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
 

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from everypair.check import as_csr
 from everypair.features.matrix import Features
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 class Laplacian:

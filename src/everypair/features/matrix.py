@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from everypair.kernels.stored_pairs import sparse_dense
 from everypair.parallel import Chunk, balanced_chunks, blocked_product, run_chunks
+from everypair.types import Array
 
-Array = NDArray[Any]
 DENSE_ROWS = 128
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from everypair.check import as_frame
 from everypair.column_names import find_role
@@ -22,7 +21,6 @@ from everypair.data.ids import Ids
 from everypair.data.matching import find_alike
 from everypair.features.table import FeatureTable, TableFeatures
 
-Array = NDArray[Any]
 INDEX = "its index"
 
 

@@ -11,11 +11,10 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from everypair.parallel import single_threaded_blas
+from everypair.types import Array64
 
-Array = NDArray[np.float64]
 
-
-def orthonormal_map(X: Array) -> tuple[Array, NDArray[np.int64]]:
+def orthonormal_map(X: Array64) -> tuple[Array64, NDArray[np.int64]]:
     """Return T (d × r) and the positions of the r features that are kept.
 
     >>> T, kept = orthonormal_map(np.array([[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]))

@@ -6,12 +6,9 @@ to; nothing that is lent may leave the problem that kernels solve.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 class _Lent:

@@ -20,15 +20,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from everypair.metrics.means import Metrics
 from everypair.metrics.patterns import Matrix, positive_pattern, stored_pattern, to_csr
 from everypair.metrics.per_row import average_rows, rows_error
 from everypair.metrics.stream import check_lengths
 from everypair.parallel import even_chunks
+from everypair.types import Array
 
-Array = NDArray[Any]
 KS = (5, 10, 20)
 _LISTS_AT_ONCE = 512
 

@@ -16,16 +16,16 @@ import numpy as np
 
 from everypair.check import integer
 from everypair.models.parts import Arrays, decode, encode, part
+from everypair.problem.completion.low_rank import LowRank
 from everypair.problem.gram import Gram
-from everypair.problem.low_rank import LowRank
-from everypair.solvers.feature_nuclear import MaskedState
-from everypair.solvers.fixed_point import FixedPointState
-from everypair.solvers.inductive import InductiveState
-from everypair.solvers.interactive import InteractiveState
+from everypair.solvers.completion.feature_nuclear import MaskedState
+from everypair.solvers.completion.fixed_point import FixedPointState
+from everypair.solvers.completion.inductive import InductiveState
+from everypair.solvers.completion.interactive import InteractiveState
+from everypair.solvers.completion.maxide import WeightsState
+from everypair.solvers.completion.ranking import RankingState
 from everypair.solvers.loop import Standing, StopRules, Sweep
-from everypair.solvers.maxide import WeightsState
 from everypair.solvers.momentum import Moving
-from everypair.solvers.ranking import RankingState
 from everypair.solvers.state import Factors
 from everypair.store import ModelFileError, read_file, write_file
 from everypair.training.fingerprint import fingerprint

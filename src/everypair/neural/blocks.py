@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.parallel import even_chunks
+from everypair.types import Array
 
-Array = NDArray[Any]
 TOWER_ROWS = 2048  # of a block
 STEP = 256
 ALIGNMENT = 64  # bytes: jax reads such arrays where they lie and copies others

@@ -8,7 +8,7 @@ by backtracking, each with numbers of its own for every row. From e = 0 the resu
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from everypair.neural.trees import Tree, zeros_like
 from everypair.problem.outside import Quadratic
 from everypair.problem.rows import RowProblem
 from everypair.problem.stored import StoredPairs
+from everypair.types import Array
 
-Array = NDArray[Any]
 STEPS, CG_STEPS, TRIALS = 30, 8, 12
 SUFFICIENT = 1e-4
 TOL = 1e-7  # relative decrease at which a row has arrived

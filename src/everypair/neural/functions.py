@@ -19,12 +19,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from everypair.neural.blocks import aligned, blocks, filled
 from everypair.neural.trees import Tree, leafwise, plain, precision
+from everypair.types import Array
 
-Array = NDArray[Any]
 REGISTERED: dict[str, PureTower] = {}
 
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.features.matrix import Features
 from everypair.neural.trees import Tree
+from everypair.types import Array
 
-Array = NDArray[Any]
 EVERY_ROW = slice(None)
 
 

@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.neural.trees import Tree
+from everypair.types import Array
 
-Array = NDArray[Any]
 SMALLEST = 1e-12  # square of a length, below which a vector has no direction
 ACTIVATIONS: dict[str, Any] = {"elu": jax.nn.elu, "relu": jax.nn.relu, "tanh": jnp.tanh, "identity": lambda z: z}
 

@@ -31,8 +31,7 @@ from everypair.problem.negatives import Negatives
 from everypair.problem.outside import OUTSIDE
 from everypair.problem.ridge import Ridge
 from everypair.problem.stored import StoredPairs
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 @dataclass(frozen=True)

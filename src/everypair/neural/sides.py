@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from everypair.features.feature_map import FeatureMap, checked_matrix
 from everypair.features.matrix import Features
@@ -17,8 +16,8 @@ from everypair.neural.inputs import Inputs
 from everypair.neural.layers import Layers
 from everypair.neural.towers import Perceptron, Tower
 from everypair.neural.trees import Tree
+from everypair.types import Array
 
-Array = NDArray[Any]
 SIDES = ("left", "right")
 
 

@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.neural.blocks import aligned, blocks, filled
 from everypair.neural.inputs import Inputs
 from everypair.neural.layers import Layers, forward, pull, push
 from everypair.neural.trees import Tree, leafwise, plain, precision
+from everypair.types import Array
 
-Array = NDArray[Any]
 ID_SCALE = 0.1  # deviation of rows of ids at the start
 FEATURE_SCALE = 1.0  # and of XW, below hidden layers: smaller ones leave an activation nearly linear
 KEPT_ROWS = 2**15  # of a tower, whose activations are kept

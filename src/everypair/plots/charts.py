@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.plots.canvas import COLOURS, legend, plain_logarithms
 from everypair.plots.measure import Group, Measured
+from everypair.types import Array
 
-Array = NDArray[Any]
 FEW = 6  # values that each get a tick
 SHADES = (COLOURS["model"], COLOURS["other"], COLOURS["third"])
 

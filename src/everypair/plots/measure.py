@@ -14,8 +14,8 @@ from everypair.metrics.means import Metrics
 from everypair.metrics.patterns import positive_pattern, stored_pattern
 from everypair.metrics.per_row import ndcg, rows_error
 from everypair.metrics.stream import summarise
+from everypair.types import Array
 
-Array = NDArray[Any]
 LENGTH = 10
 GROUPS = 5
 

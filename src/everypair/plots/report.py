@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,7 +24,6 @@ from everypair.plots.measure import LENGTH, Measured, measure_model
 from everypair.store.write import check_place, replacing
 from everypair.tuning.result import Tuning
 
-Array = NDArray[Any]
 SHOWN = (f"ndcg@{LENGTH}", f"recall@{LENGTH}", f"precision@{LENGTH}", f"hit_rate@{LENGTH}", f"map@{LENGTH}", "auc")
 LIST_WORDS = {
     "coverage": "share of all items that somebody gets",

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from everypair.kernels.all_pairs import every_terms
 from everypair.parallel import Chunk, even_chunks, run_chunks
 from everypair.problem.rows import RowProblem
+from everypair.types import Array
 
-Array = NDArray[Any]
 BLOCK_PAIRS = 1 << 19  # of one block of rows: BLAS is slow on blocks of few rows
 KEPT_BYTES = 1 << 30  # up to which all curvatures are kept: Hessian·vector products then take half the time
 

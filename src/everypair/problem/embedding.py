@@ -12,16 +12,14 @@ Every one of them is linear, U = Eθ. A constant column (the other side's bias) 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.features.laplacian import Laplacian
 from everypair.features.matrix import Features
 from everypair.problem.gram import weighted_norm
+from everypair.types import Array
 
-Array = NDArray[Any]
 FEATURE_SHARE = 4.0  # automatic ridge of features: so many times mean ‖x‖² times the mean ridge of own vectors
 
 

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.check import within
 from everypair.data.pairs import Pairs
@@ -26,8 +25,7 @@ from everypair.problem.negatives import Negatives
 from everypair.problem.outside import Outside, PairsAt, Quadratic
 from everypair.problem.ridge import Ridge
 from everypair.problem.rows import RowProblem, stored_scores
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 class FactorObjective:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from everypair.kernels.item_gram import count_later, fill_later, nearest_items
 from everypair.parallel import Chunk, balanced_chunks, even_chunks, run_chunks
+from everypair.types import Array
 
-Array = NDArray[Any]
 ITEMS_AT_ONCE = 128
 DENSE_ROWS = 512
 

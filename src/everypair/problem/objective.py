@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.data.pairs import Pairs
 from everypair.parallel import single_threaded_blas
@@ -25,8 +24,8 @@ from everypair.problem.outside import OUTSIDE
 from everypair.problem.ridge import Ridge
 from everypair.problem.rows import RowProblem
 from everypair.problem.side import SideProblem
+from everypair.types import Array
 
-Array = NDArray[Any]
 Informed = tuple[SideInformation | None, SideInformation | None]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,7 @@ from everypair.problem.all_pairs import AllPairs
 from everypair.problem.gram import Gram
 from everypair.problem.rows import RowProblem
 from everypair.problem.stored import StoredPairs
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 class PairsAt(Protocol):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from everypair.parallel import BLOCK_ROWS, blocked_product, even_chunks, single_threaded_blas
 from everypair.problem.gram import Gram
+from everypair.types import Array
 
-Array = NDArray[Any]
 NOTHING = 16  # units of rounding: a direction that is shorter, beside the longest, holds nothing else
 
 

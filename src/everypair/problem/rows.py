@@ -24,8 +24,8 @@ from everypair.parallel import Chunk, balanced_chunks, block_chunks, run_chunks
 from everypair.problem.gram import Gram, gram
 from everypair.problem.losses import Loss, check_slopes
 from everypair.problem.ridge import Ridge
+from everypair.types import Array
 
-Array = NDArray[Any]
 EVERY_ROW = slice(None)
 
 

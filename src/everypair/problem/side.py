@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,7 @@ from everypair.problem.gram import Gram, inner
 from everypair.problem.outside import Outside, Quadratic
 from everypair.problem.rotation import Axes, column_sizes, rotate, unspanned
 from everypair.problem.rows import RowProblem
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 class SideProblem:

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from everypair.kernels.stored_pairs import curvature_product, pair_scores, pair_terms, sparse_dense
 from everypair.parallel import Chunk, block_sums, run_chunks
 from everypair.problem.rows import RowProblem
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 class StoredPairs:

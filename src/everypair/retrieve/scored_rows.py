@@ -25,8 +25,8 @@ from everypair.kernels.select import clear_heaps, push_tile, sort_heaps
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
 from everypair.retrieve.filters import make_filters
 from everypair.retrieve.topk import checked_n
+from everypair.types import Array
 
-Array = NDArray[Any]
 MEMORY_MB = 128.0
 _MOST_ROWS, _WIDTH = 128, 1024
 

@@ -9,9 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
-
-from numpy.typing import NDArray
 
 from everypair.parallel import single_threaded_blas
 from everypair.problem.gram import Gram
@@ -25,8 +22,8 @@ from everypair.solvers.preconditioner import Preconditioner, Spectrum
 from everypair.solvers.side import Method, SideSolver, SideSteps
 from everypair.solvers.state import Factors
 from everypair.solvers.tron import TrustRegion
+from everypair.types import Array
 
-Array = NDArray[Any]
 SIDE_METHODS: dict[str, Callable[[], Method]] = {
     "tron": TrustRegion,
     "newton-linesearch": LineSearch,

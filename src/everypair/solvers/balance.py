@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +33,8 @@ from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.objective import Objective
 from everypair.problem.rotation import rotate
 from everypair.solvers.state import Factors
+from everypair.types import Array
 
-Array = NDArray[Any]
 LEAST = 1e-4  # of F: less is not worth the products
 FLOOR = 1e-6  # of the mean diagonal: directions that are shorter are left alone
 SPREAD = 1e4  # of A²: more would cost digits of the scores

@@ -18,14 +18,14 @@ from everypair.problem.losses import Loss
 from everypair.problem.objective import Objective
 from everypair.solvers.alternating import SIDE_METHODS, Alternating
 from everypair.solvers.balance import Balance
-from everypair.solvers.coordinate import CoordinateDescent
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Solver
 from everypair.solvers.momentum import Momentum
 from everypair.solvers.preconditioner import Spectrum
+from everypair.solvers.rivals.coordinate import CoordinateDescent
+from everypair.solvers.rivals.stochastic import VARIANTS, StochasticGradient
 from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
-from everypair.solvers.stochastic import VARIANTS, StochasticGradient
 
 STOCHASTIC = tuple(f"sg-{variant}" for variant in VARIANTS)
 ROW_METHODS = ("auto", "newton", "block", "als")

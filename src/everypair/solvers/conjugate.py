@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.problem.gram import inner
+from everypair.types import Array
 
-Array = NDArray[Any]
 Product = Callable[[Array], tuple[Array, Array]]
 Precondition = Callable[[Array], Array]
 

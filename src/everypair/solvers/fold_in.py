@@ -14,8 +14,7 @@ from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
 from everypair.problem.rows import RowProblem, check_stored_slopes
 from everypair.solvers.half_step import TO_OPTIMUM, half_step
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 def new_rows(

@@ -8,7 +8,6 @@ O(|Ω_i| k) and that diagonal is its preconditioner. Left rows, right rows and r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +18,7 @@ from everypair.parallel import Chunk, block_sums, run_chunks, thread_blocks, tre
 from everypair.problem.gram import Gram
 from everypair.problem.rotation import Axes, column_sizes, unspanned
 from everypair.problem.rows import RowProblem
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from everypair.kernels.cholesky import room_for
 from everypair.kernels.item_regression import gather_pairs, link_uses, solve_columns
 from everypair.parallel import Chunk, even_chunks, run_chunks, single_threaded_blas
 from everypair.problem.item_gram import Columns, ItemGram, dense_gram
+from everypair.types import Array
 
-Array = NDArray[Any]
 ROWS_AT_ONCE = 256
 SCRATCH_BYTES = 2**26
 GENERATIONS = 8

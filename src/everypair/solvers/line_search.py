@@ -6,8 +6,9 @@ Each trial costs O(|Ω|): the scores along the line are known, and the quadratic
 from __future__ import annotations
 
 from everypair.problem.gram import inner
-from everypair.problem.side import Array, SidePoint
+from everypair.problem.side import SidePoint
 from everypair.solvers.side import Newton
+from everypair.types import Array
 
 SUFFICIENT = 0.01  # share of the predicted slope that backtracking asks for
 BACKTRACK = 0.5

@@ -33,18 +33,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.kernels.extrapolate import extrapolate, turned_back
 from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, tree_sum
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.solvers.loop import Solver
 from everypair.solvers.state import Factors
+from everypair.types import Array
 
-Array = NDArray[Any]
 START, GROW, MOST, SHRINK = 0.8, 1.1, 1.2, 0.5  # of β
 MOVED_ROWS = 4096
 

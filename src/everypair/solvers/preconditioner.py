@@ -23,8 +23,8 @@ from everypair.features.matrix import DENSE_ROWS, Features
 from everypair.parallel import Chunk, blocked_product, even_chunks, run_chunks, single_threaded_blas
 from everypair.problem.embedding import Embedding
 from everypair.problem.rotation import eigenbasis, rotate
+from everypair.types import Array
 
-Array = NDArray[Any]
 Solve = Callable[[Array], Array]
 EXACT_FEATURES = 2048  # features up to which XᵀPX is decomposed: O(d³) once
 ALL_EIGENVECTORS, LEADING = 512, 256  # features up to which all of its eigenvectors count, and how many do beyond

@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.problem.gram import inner
 from everypair.problem.side import SidePoint, SideProblem
 from everypair.solvers.conjugate import ModelStep, conjugate_gradient
 from everypair.solvers.preconditioner import Preconditioner
+from everypair.types import Array
 
-Array = NDArray[Any]
 Solve = Callable[[Array], Array]
 
 

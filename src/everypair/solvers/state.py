@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from numpy.typing import NDArray
-
 from everypair.problem.gram import Gram
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 class State(Protocol):

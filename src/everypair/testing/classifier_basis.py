@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from everypair.types import Array
 
 KINDS = (24, 20, 16)  # rows of each kind
 

@@ -16,18 +16,18 @@ from sklearn.exceptions import NotFittedError
 
 from everypair.testing.recommender import FORMATS
 from everypair.testing.refusal import refused
+from everypair.types import Array64
 
-Array = NDArray[np.float64]
 OBSERVED = 0.6
 
 
 class Planted(NamedTuple):
     """A matrix with a known answer, which of its entries are shown, and features of both sides that explain it."""
 
-    truth: Array
+    truth: Array64
     mask: NDArray[np.bool_]
-    left: Array
-    right: Array
+    left: Array64
+    right: Array64
 
 
 def planted(n: int = 40, m: int = 30, seed: int = 0) -> Planted:
@@ -68,7 +68,7 @@ class CompletionContract:
         """Return an unfitted model."""
         raise NotImplementedError
 
-    def features(self, case: Planted) -> dict[str, Array]:
+    def features(self, case: Planted) -> dict[str, Array64]:
         """Arguments of ``fit`` that describe both sides."""
         return {"left_features": case.left, "right_features": case.right} if self.takes_features else {}
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.parallel import single_threaded_blas
 from everypair.problem.layout import LEFT, RIGHT, Layout
 from everypair.problem.objective import Objective
 from everypair.solvers.state import Factors
+from everypair.types import Array
 
-Array = NDArray[Any]
 START_SCALE = 0.1  # standard deviation of the random start, times 1/√k
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numpy.typing import NDArray
-
 from everypair.metrics import stream_metrics
 from everypair.metrics.patterns import positive_pattern, stored_pattern
 from everypair.metrics.ranking import check_truth
 from everypair.parallel import blocked_product
 from everypair.solvers.state import Factors
+from everypair.types import Array
 
-Array = NDArray[Any]
 SCORED_ROWS = 256
 
 

@@ -24,7 +24,7 @@ from sklearn.base import clone
 from everypair import check
 from everypair.data.matching import Known, as_events
 from everypair.data.pairs import Pairs
-from everypair.models.recommend.blend_weights import hold_out
+from everypair.models.recommend.blend.weights import hold_out
 from everypair.models.recommend.naming import align_side_information
 from everypair.parallel import resolve_threads
 from everypair.training.clock import Clock
@@ -36,8 +36,8 @@ from everypair.tuning.space import Space, checked_space, derive_space, resolved
 from everypair.tuning.trial import Trial, can_start_warm, run_trial
 from everypair.tuning.users import HeldOut, Means, checked_metric, mean, standard_error
 from everypair.tuning.with_optuna import OptunaSearch, import_optuna, open_study
+from everypair.types import Array
 
-Array = NDArray[Any]
 TRIALS = 25  # without any budget
 STARTS = 4  # models that are kept to start from
 FINALISTS = 2  # by each mean

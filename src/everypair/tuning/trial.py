@@ -15,19 +15,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from everypair.models.recommend.base import FactorModel
-from everypair.models.recommend.ensemble import EnsembleMF
+from everypair.models.recommend.rivals.ensemble import EnsembleMF
 from everypair.parallel import blocked_product
 from everypair.solvers.loop import Sweep
 from everypair.training.clock import Clock
 from everypair.training.interruption import inner_fits, was_interrupted
 from everypair.training.validation import SCORED_ROWS
 from everypair.tuning.users import HeldOut, Means, standard_error
+from everypair.types import Array
 
-Array = NDArray[Any]
 PATIENCE = 4  # sweeps without a better mean
 FIRST_PRUNED = 3  # sweep from which on a candidate may be stopped for being behind
 BEHIND = 2.0  # standard errors

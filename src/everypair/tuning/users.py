@@ -10,14 +10,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.metrics.patterns import positive_pattern, stored_pattern
 from everypair.metrics.per_row import rows_error, user_metric
 from everypair.metrics.ranking import Ranker, check_truth
 from everypair.parallel import even_chunks
+from everypair.types import Array
 
-Array = NDArray[Any]
 MOST_USERS = 10_000  # are measured, drawn at random where there are more
 MEMORY_MB = 128  # of float32 scores at a time
 

@@ -8,7 +8,7 @@ from everypair.metrics import completion_metrics
 from everypair.models.completion import FNNM, FPCA, IMC, MLRM, SIMC, Maxide
 from everypair.models.completion import path as path_module
 from everypair.models.completion.correction import PRIOR, Correction
-from everypair.solvers import shrinkage
+from everypair.solvers.completion import shrinkage
 from everypair.solvers.loop import Status
 from everypair.testing.completion import planted
 

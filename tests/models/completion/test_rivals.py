@@ -6,10 +6,10 @@ import pytest
 from everypair.data.observed import Observed
 from everypair.metrics import completion_metrics
 from everypair.models.completion import FNNM, FPCA, IMC, MLRM, SIMC, Maxide
-from everypair.problem.bilinear import Bilinear
-from everypair.problem.masked import MaskedProblem
-from everypair.solvers.feature_nuclear import FeatureNuclear, MaskedState
-from everypair.solvers.fixed_point import FixedPoint, FixedPointState, distance
+from everypair.problem.completion.bilinear import Bilinear
+from everypair.problem.completion.masked import MaskedProblem
+from everypair.solvers.completion.feature_nuclear import FeatureNuclear, MaskedState
+from everypair.solvers.completion.fixed_point import FixedPoint, FixedPointState, distance
 from everypair.solvers.loop import Status
 
 
@@ -126,7 +126,7 @@ def test_fpca_goes_down_with_mu_and_a_warm_start_does_not():
 def test_distance_of_two_matrices_in_factors():
     Y, mask, *_ = example()
     one, two = (FPCA(reg, max_iter=20).fit(Y, mask) for reg in (0.5, 2.0))
-    from everypair.problem.low_rank import LowRank
+    from everypair.problem.completion.low_rank import LowRank
 
     factors = [LowRank(m.left_vectors_, m.singular_values_, m.right_vectors_) for m in (one, two)]
     assert distance(*factors) == pytest.approx(np.linalg.norm(one.complete() - two.complete()))

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from everypair import BPR, Blend, ItemItem, OneClassMF, Popularity, load
-from everypair.models.recommend.blend_weights import GRID, search_weights
+from everypair.models.recommend.blend.weights import GRID, search_weights
 from everypair.testing.recommender import RecommenderContract, block_matrix, group_of
 
 MATRIX, HELD_OUT = block_matrix()

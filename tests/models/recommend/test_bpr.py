@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from everypair import BPR
 from everypair.kernels.bpr import draw_triples
-from everypair.solvers.pairwise import START_SQUARES, Positives, StochasticRanking
+from everypair.solvers.rivals.pairwise import START_SQUARES, Positives, StochasticRanking
 from everypair.testing import block_matrix
 
 from ...kernels.twins import Numbers, triple

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,11 @@ from everypair.data.tables.readers import Reader, reader_for
 from everypair.data.tables.streams import open_stream
 from everypair.kernels import fields
 from everypair.parallel import even_chunks, resolve_threads, run_chunks
+from everypair.types import Array
 
 BLOCK_BYTES = 1 << 23
 BLOCK_ROWS = 1 << 18
 LONGEST_ROW = 1 << 26
-
-Array = NDArray[Any]
 
 
 class _Block(NamedTuple):

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from everypair.data.ids import is_missing, number_ids, string_array
 from everypair.data.tables.columns import LIST_MARK, Column, Problems, check_integers, code_texts, rank_texts
 from everypair.data.tables.readers import MomentReader, as_slices
+from everypair.types import Array
 
-Array = NDArray[Any]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST_EXACT = 2.0**53
 

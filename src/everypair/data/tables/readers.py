@@ -11,16 +11,14 @@ from collections.abc import Hashable
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.data.tables.columns import MISSING_WORDS, Column, Problems, Where, check_integers, code_texts, shown
 from everypair.data.tables.numbering import StringNumbers
 from everypair.kernels import decimals, moments
+from everypair.types import Array
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+")
-
-Array = NDArray[Any]
 
 
 class Reader(Protocol):

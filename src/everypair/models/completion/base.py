@@ -28,12 +28,12 @@ from everypair.models.completion.side import Side
 from everypair.models.completion.state import Completed
 from everypair.models.stateful import Learnt, Stateful
 from everypair.parallel import blocked_product, even_chunks, resolve_threads, single_threaded_blas
-from everypair.problem.low_rank import LowRank, entries_of, load_kernels
+from everypair.problem.completion.low_rank import LowRank, entries_of, load_kernels
 from everypair.retrieve import top_k
 from everypair.solvers.loop import Callback, StopRules, checked_callbacks
 from everypair.training.train import train
+from everypair.types import Array64
 
-Array = NDArray[np.float64]
 BLOCK_ROWS = 256
 PAIRS_AT_ONCE = 2**16
 EVERY = slice(None)
@@ -48,7 +48,7 @@ class Data:
     right: Side | None
 
     @property
-    def matrices(self) -> tuple[Array | None, Array | None]:
+    def matrices(self) -> tuple[Array64 | None, Array64 | None]:
         """A and C, ``None`` for the identity."""
         return (None if self.left is None else self.left.matrix), (None if self.right is None else self.right.matrix)
 
@@ -58,7 +58,7 @@ class Estimate:
     """What a solver's state says about the matrix: M, N, and whether A N Cᵀ is added to M or only explains it."""
 
     low_rank: LowRank
-    weights: Array | None
+    weights: Array64 | None
     adds: bool = True
 
 
@@ -198,7 +198,7 @@ class CompletionModel(Stateful):
             n_iter=len(outcome.history),
         )  # fmt: skip
 
-    def complete(self, left_features: Any = None, right_features: Any = None) -> Array:
+    def complete(self, left_features: Any = None, right_features: Any = None) -> Array64:
         """Return the completed matrix, dense: rows × columns numbers.
 
         With ``left_features`` its rows are new ones, with ``right_features`` its columns: entities that ``fit`` did not
@@ -207,7 +207,7 @@ class CompletionModel(Stateful):
         left, right = self._factors(left_features, right_features)
         return self.state_.clip(blocked_product(left, right.T, BLOCK_ROWS, resolve_threads(self.n_threads)))
 
-    def predict(self, rows: ArrayLike, columns: ArrayLike) -> Array:
+    def predict(self, rows: ArrayLike, columns: ArrayLike) -> Array64:
         """Return the values of the entries (rows[t], columns[t]), by name or position, without forming the matrix."""
         check_is_fitted(self)
         n, m = self.state_.shape
@@ -230,7 +230,7 @@ class CompletionModel(Stateful):
         block: Any = None,
         *,
         features: Any = None,
-    ) -> tuple[NDArray[Any], Array]:
+    ) -> tuple[NDArray[Any], Array64]:
         """Return the ``n`` columns with the greatest values in each row, and the values, both (rows, n).
 
         ``rows``: names or positions (all by default), or describe new rows by their ``features``. ``exclude_seen``
@@ -280,7 +280,7 @@ class CompletionModel(Stateful):
             for t in order
         ]
 
-    def _factors(self, left_features: Any, right_features: Any) -> tuple[Array, Array]:
+    def _factors(self, left_features: Any, right_features: Any) -> tuple[Array64, Array64]:
         check_is_fitted(self)
         new = [
             None if features is None else self._new(side, features)
@@ -289,7 +289,7 @@ class CompletionModel(Stateful):
         left, right = self.state_.factors(EVERY, EVERY, *new)
         return left, right
 
-    def _new(self, name: str, features: Any) -> Array:
+    def _new(self, name: str, features: Any) -> Array64:
         side = getattr(self.state_, f"{name}_side")
         if side is None:
             raise ValueError(f"this model was fitted without {name}_features, so it cannot read those of new entities.")

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.data.observed import Observed
 from everypair.models.parts import part
+from everypair.types import Array64
 
-Array = NDArray[np.float64]
 KINDS = ("offset", "offset-scale")
 PRIOR = 5.0
 
@@ -31,15 +30,15 @@ class Correction:
     """Offsets and scales of every row (``by_column``: column), typical ones for new entities, and the range."""
 
     by_column: bool
-    offset: Array
-    scale: Array
+    offset: Array64
+    scale: Array64
     typical_offset: float
     typical_scale: float
     low: float
     high: float
 
     @classmethod
-    def learn(cls, kind: str, observed: Observed, scores: Array, by_column: bool = False) -> Correction:
+    def learn(cls, kind: str, observed: Observed, scores: Array64, by_column: bool = False) -> Correction:
         """Fit to the observed values; ``scores`` are those of the same entries, row-major."""
         if by_column:
             observed, scores = observed.transposed, observed.transpose_values(scores)
@@ -60,7 +59,7 @@ class Correction:
         offset = (np.bincount(rows, rest, minlength=n) + PRIOR * middle) / (counts + PRIOR)
         return cls(by_column, offset, scale, middle, typical, float(y.min()), float(y.max()))
 
-    def factors(self, left: Array, right: Array, rows: Any, columns: Any) -> tuple[Array, Array]:
+    def factors(self, left: Array64, right: Array64, rows: Any, columns: Any) -> tuple[Array64, Array64]:
         """Scores' factors → values' factors; ``rows`` and ``columns`` are positions, or ``None`` for new entities."""
         own, other, entities = (right, left, columns) if self.by_column else (left, right, rows)
         if entities is None:
@@ -70,10 +69,10 @@ class Correction:
         own, other = np.column_stack([own * scale[:, None], offset]), np.column_stack([other, np.ones(len(other))])
         return (other, own) if self.by_column else (own, other)
 
-    def clip(self, values: Array) -> Array:
+    def clip(self, values: Array64) -> Array64:
         """Values within the observed range."""
         return np.clip(values, self.low, self.high)
 
 
-def _means(rows: Array, values: Array, counts: Array) -> Array:
+def _means(rows: Array64, values: Array64, counts: Array64) -> Array64:
     return np.bincount(rows, values, minlength=len(counts)) / np.maximum(counts, 1)

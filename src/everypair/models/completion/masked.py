@@ -9,9 +9,9 @@ import numpy as np
 from everypair.check import is_number
 from everypair.models.completion.base import CompletionModel, Data, Estimate
 from everypair.parallel import resolve_threads
-from everypair.problem.bilinear import Bilinear
-from everypair.problem.low_rank import LowRank
-from everypair.problem.masked import MaskedProblem
+from everypair.problem.completion.bilinear import Bilinear
+from everypair.problem.completion.low_rank import LowRank
+from everypair.problem.completion.masked import MaskedProblem
 
 
 class MaskedModel(CompletionModel):

@@ -12,10 +12,10 @@ from everypair.data.observed import Observed
 from everypair.models.completion.base import CompletionModel, Data, Estimate
 from everypair.models.completion.correction import KINDS
 from everypair.parallel import resolve_threads
-from everypair.problem.bilinear import Bilinear
-from everypair.problem.ranking import RankingProblem
-from everypair.solvers.ranking import VARIANTS, RankingAlternation, RankingState
-from everypair.solvers.shrinkage import Shrinkage
+from everypair.problem.completion.bilinear import Bilinear
+from everypair.problem.completion.ranking import RankingProblem
+from everypair.solvers.completion.ranking import VARIANTS, RankingAlternation, RankingState
+from everypair.solvers.completion.shrinkage import Shrinkage
 
 CODINGS = ("centred", "01", "±1", None)
 

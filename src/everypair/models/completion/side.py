@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from everypair.features.feature_map import ONE_MATRIX, FeatureMap
 from everypair.features.orthonormal import orthonormal_map
 from everypair.models.parts import part
-
-Array = NDArray[np.float64]
+from everypair.types import Array64
 
 
 @part
@@ -21,9 +19,9 @@ Array = NDArray[np.float64]
 class Side:
     """A (one row per entity, dense), the reader of raw features, and the map from those to A's columns, if any."""
 
-    matrix: Array
+    matrix: Array64
     reader: FeatureMap
-    map: Array | None
+    map: Array64 | None
     names: tuple[str, ...]
 
     @classmethod
@@ -39,7 +37,7 @@ class Side:
         to_columns, kept = orthonormal_map(raw)
         return cls(raw @ to_columns, reader, to_columns, tuple(names[position] for position in kept))
 
-    def read(self, features: Any) -> Array:
+    def read(self, features: Any) -> Array64:
         """Rows of A for new entities."""
         raw = _dense(self.reader(features))
         return raw if self.map is None else raw @ self.map
@@ -54,6 +52,6 @@ def _names(features: Any, reader: FeatureMap) -> list[str]:
     return [f"feature{position}" for position in range(reader.width)]
 
 
-def _dense(matrix: Any) -> Array:
+def _dense(matrix: Any) -> Array64:
     """A copy: later changes of the caller's features are not the model's."""
     return np.array(matrix.toarray() if sp.issparse(matrix) else matrix, np.float64)

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.data.ids import Ids
 from everypair.models.completion.correction import Correction
@@ -21,8 +20,7 @@ from everypair.models.consistent import check_array, check_matrix
 from everypair.models.parts import part
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.solvers.loop import Status
-
-Array = NDArray[np.float64]
+from everypair.types import Array64
 
 
 @part
@@ -31,9 +29,9 @@ class Completed:
     """The fitted state; see :class:`~everypair.models.completion.base.CompletionModel` for its attributes."""
 
     observed: Any
-    left_vectors: Array
-    singular_values: Array
-    right_vectors: Array
+    left_vectors: Array64
+    singular_values: Array64
+    right_vectors: Array64
     side_weights: Any
     left_side: Side | None
     right_side: Side | None
@@ -63,7 +61,7 @@ class Completed:
 
     def score_factors(
         self, rows: Any, columns: Any, new_left: Any = None, new_right: Any = None
-    ) -> tuple[Array, Array]:
+    ) -> tuple[Array64, Array64]:
         """P, Q whose product holds the scores of ``rows`` × ``columns``; new entities are rows of A or C instead."""
         left, right = [], []
         new = new_left is not None or new_right is not None
@@ -75,18 +73,18 @@ class Completed:
             right.append(self._right_of_side(columns, new_right))
         return np.hstack(left), np.hstack(right)
 
-    def factors(self, rows: Any, columns: Any, new_left: Any = None, new_right: Any = None) -> tuple[Array, Array]:
+    def factors(self, rows: Any, columns: Any, new_left: Any = None, new_right: Any = None) -> tuple[Array64, Array64]:
         """The same with the correction to values, if there is one; clipping is left to the caller."""
         P, Q = self.score_factors(rows, columns, new_left, new_right)
         if self.correction is None:
             return P, Q
         return self.correction.factors(P, Q, rows if new_left is None else None, columns if new_right is None else None)
 
-    def clip(self, values: Array) -> Array:
+    def clip(self, values: Array64) -> Array64:
         """Values within the observed range where scores were corrected to values."""
         return values if self.correction is None else self.correction.clip(values)
 
-    def _left_of_side(self, rows: Any, new: Any) -> Array:
+    def _left_of_side(self, rows: Any, new: Any) -> Array64:
         N = self.side_weights
         if self.left_side is None:
             own = N[rows].toarray()
@@ -96,7 +94,7 @@ class Completed:
             A = A - self.left_side.matrix.mean(axis=0)
         return A if self.right_side is None else np.asarray(A @ N)
 
-    def _right_of_side(self, columns: Any, new: Any) -> Array:
+    def _right_of_side(self, columns: Any, new: Any) -> Array64:
         N = self.side_weights
         if self.right_side is None:
             own = N[:, columns].toarray().T

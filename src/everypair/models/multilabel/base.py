@@ -28,8 +28,8 @@ from everypair.models.parts import part
 from everypair.models.stateful import Learnt, Stateful
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
 from everypair.solvers.loop import Callback
+from everypair.types import Array
 
-Array = NDArray[Any]
 SCORED_ROWS = 256  # rows scored at once
 
 

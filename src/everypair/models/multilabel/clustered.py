@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from everypair.distribute.answering.sharded_model import gathered_rows
 from everypair.distribute.cluster import Cluster, files_of
 from everypair.distribute.feature_rows import FeatureRows, rows_here
-from everypair.distribute.label_files import LabelFiles
-from everypair.distribute.set_up import Terms as ClusterTerms
-from everypair.distribute.sharded_model import gathered_rows
+from everypair.distribute.reading.label_files import LabelFiles
 from everypair.distribute.sharded_pairs import ShardedPairs, pairs_from_matrix
+from everypair.distribute.solving.set_up import Terms as ClusterTerms
+from everypair.distribute.solving.train import train_on_cluster
 from everypair.distribute.tasks import Tasks
-from everypair.distribute.train import train_on_cluster
 from everypair.models.multilabel.problem import CountedLabels, LabelProblem, Terms
 from everypair.problem.layout import Layout
 from everypair.problem.negatives import Negatives
@@ -25,8 +24,8 @@ from everypair.problem.ridge import Ridge
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Outcome, StopRules
 from everypair.solvers.state import Factors
+from everypair.types import Array
 
-Array = NDArray[Any]
 SUFFIXES = (".parquet", ".txt", ".txt.gz", ".npz")
 SEARCHED_ROWS = 20_000  # that the ridge and the threshold are found on, here
 LABEL_STEPS = RowSteps(newton=2, cg=10)  # of H in a sweep

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.features.kernel_map import KernelMap
 from everypair.models.parts import part
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.solvers.loop import Status
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 @part

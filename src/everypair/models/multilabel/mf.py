@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
@@ -17,7 +16,7 @@ from everypair import check
 from everypair.data.ids import Ids
 from everypair.data.label_names import check_rows_together, named_labels
 from everypair.data.labels import Labels
-from everypair.distribute.train import check_keeper
+from everypair.distribute.solving.train import check_keeper
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import Kernel
 from everypair.metrics.multilabel import multilabel_metrics
@@ -31,8 +30,7 @@ from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss, get_loss
 from everypair.solvers.loop import Callback, checked_callbacks
 from everypair.solvers.state import Factors
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 class MultiLabelMF(MultiLabelClassifier):

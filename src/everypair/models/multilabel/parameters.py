@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair import check
 from everypair.problem.losses import Loss, get_loss
 from everypair.solvers.alternating import SIDE_METHODS
 from everypair.solvers.loop import StopRules
+from everypair.types import Array
 
-Array = NDArray[Any]
 SOLVERS = ("auto", *SIDE_METHODS, "svd")
 KERNEL_PENALTIES = ("rkhs", "weights")
 

@@ -28,8 +28,8 @@ from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 from everypair.solvers.preconditioner import EXACT_FEATURES, Spectrum
+from everypair.types import Array
 
-Array = NDArray[Any]
 COMPACT_ENTRIES = 2**24
 
 

@@ -22,8 +22,8 @@ from everypair.models.multilabel.threshold import best_threshold
 from everypair.solvers.preconditioner import Spectrum
 from everypair.solvers.state import Factors
 from everypair.training.clock import Clock
+from everypair.types import Array
 
-Array = NDArray[Any]
 Rows = NDArray[np.int64]
 MULTIPLES = (0.5, 1.0, 2.0, 4.0)
 SMALLER, LARGER = 0.25, 2.0  # steps beyond these,

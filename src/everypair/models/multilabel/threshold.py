@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.data.labels import Labels
+from everypair.types import Array
 
-Array = NDArray[Any]
 FEWEST_ROWS = 50  # with fewer, nothing is held out and the natural threshold is taken
 HELD_OUT_SHARE = 10  # every tenth row,
 MOST_HELD_OUT = 2**24  # but at most so many scores

@@ -6,11 +6,10 @@ from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.data.ids import Ids
+from everypair.types import Array
 
-Array = NDArray[Any]
 FORMS: dict[str, Literal["pandas", "polars", "pyarrow"]] = {"pandas": "pandas", "polars": "polars", "arrow": "pyarrow"}
 DEFAULT = "default"
 

@@ -19,8 +19,7 @@ from everypair.parallel import blocked_product, resolve_threads
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import most_similar, top_k
 from everypair.training.validation import SCORED_ROWS
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 class FactorModel(Recommender):

@@ -9,14 +9,14 @@ import numpy as np
 
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting, degree_exponent
+from everypair.distribute.answering.sharded_model import ShardedModel
 from everypair.distribute.cluster import GATHERED_BYTES, Cluster
-from everypair.distribute.degree_weights import degree_weighted
 from everypair.distribute.feature_rows import rows_here
-from everypair.distribute.set_up import Terms
-from everypair.distribute.sharded_model import ShardedModel
+from everypair.distribute.reading.degree_weights import degree_weighted
 from everypair.distribute.sharded_pairs import ShardedPairs
+from everypair.distribute.solving.set_up import Terms
+from everypair.distribute.solving.train import train_on_cluster
 from everypair.distribute.tasks import Tasks
-from everypair.distribute.train import train_on_cluster
 from everypair.models.recommend.defaults import auto_negative_weight, auto_reg, rank_for
 from everypair.models.recommend.factorization import check_rank
 from everypair.models.recommend.state import OneClassState

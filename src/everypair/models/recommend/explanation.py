@@ -10,14 +10,13 @@ for every loss: r_j is the slope of the loss at the pair, less the negative it r
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everypair.problem.rows import RowProblem
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 class Explanation(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_csr, integer
@@ -26,8 +26,7 @@ from everypair.problem.rows import RowProblem
 from everypair.solvers.fold_in import new_rows, solve_to_optimum
 from everypair.solvers.loop import Outcome
 from everypair.solvers.state import Factors
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 class FactorizationModel(FactorModel):

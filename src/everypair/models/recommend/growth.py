@@ -19,8 +19,7 @@ from everypair.models.recommend.factorization import FactorizationModel
 from everypair.models.recommend.naming import grows
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.negatives import Negatives
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 class GrowingModel(FactorizationModel):

@@ -30,8 +30,8 @@ from everypair.problem.item_gram import Columns, ItemGram, degree_weights, dense
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import ScoredRows
 from everypair.solvers.item_regression import ItemRidge, closed_form, closed_form_by_users, imputed, regress
+from everypair.types import Array
 
-Array = NDArray[Any]
 POPULARITY = 1e-3  # of an item's share of users in every score: decides where nothing else does
 FEATURE_NEIGHBORS = 20  # items that stand for one without events
 MEMORY_MB = 4096.0

@@ -18,7 +18,6 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_frame, is_number
@@ -28,10 +27,10 @@ from everypair.features.named_columns import Seen, aligned_rows, described_rows,
 from everypair.models.recommend.answers import DEFAULT, form_of, named, ranked_table
 from everypair.models.recommend.recommender import in_positions, known_ids
 from everypair.problem.layout import LEFT
+from everypair.types import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Array = NDArray[Any]
 KINDS = ("user", "item")
 EVENTS = ("interactions", "rows", "columns")  # what methods call the events of new users or items
 BOTH_OR_NEITHER = "give both as events with ids, or both as matrices of the same users and items"

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting
-from everypair.distribute.sharded_model import ShardedModel
-from everypair.distribute.train import check_keeper
+from everypair.distribute.answering.sharded_model import ShardedModel
+from everypair.distribute.solving.train import check_keeper
 from everypair.models.recommend.clustered import fit_on_cluster, gathered_state
 from everypair.models.recommend.defaults import auto_negative_weight, auto_rank, auto_reg, checked_rank
 from everypair.models.recommend.factorization import check_rank, learnt_fields

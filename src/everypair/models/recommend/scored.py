@@ -23,8 +23,8 @@ from everypair.models.stateful import Learnt
 from everypair.parallel import even_chunks, resolve_threads
 from everypair.problem.layout import LEFT
 from everypair.retrieve import ScoredRows
+from everypair.types import Array
 
-Array = NDArray[Any]
 _LOOKED_UP_AT_ONCE = 256
 
 

@@ -18,8 +18,8 @@ from everypair.models.recommend.base import FactorModel
 from everypair.models.recommend.item_item import ItemItem
 from everypair.parallel import even_chunks
 from everypair.retrieve.similar import unit_rows
+from everypair.types import Array
 
-Array = NDArray[Any]
 _TILE_SCORES = 2**22  # cosines compared at once
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from numpy.typing import NDArray
-
 from everypair.data.ids import Ids
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
@@ -19,8 +17,8 @@ from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
 from everypair.solvers.loop import Status
+from everypair.types import Array
 
-Array = NDArray[Any]
 part(Layout)
 part(DegreeWeighting)
 

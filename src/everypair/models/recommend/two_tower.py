@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from everypair import check
@@ -40,8 +40,8 @@ from everypair.solvers.fold_in import solve_to_optimum
 from everypair.solvers.loop import Callback, StopRules, checked_callbacks
 from everypair.training.train import train
 from everypair.training.validation import make_validator
+from everypair.types import Array
 
-Array = NDArray[Any]
 REG_SHARE = 0.2  # reg="auto", in units of the mean number of positives of an entity
 AUTO_DROPOUT = 0.5
 part(TowerState)

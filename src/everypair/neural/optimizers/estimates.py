@@ -11,15 +11,14 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.gd import adagrad
 from everypair.neural.optimizers.state import Evaluated, TowerState
 from everypair.neural.towers import Embedded
 from everypair.neural.trees import Both, plus, zeros_like
+from everypair.types import Array
 
-Array = NDArray[Any]
 RATIO = 0.01  # ρ
 PLAIN_RATE, DIAGONAL_RATE = 2.0**-25, 0.01
 

@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.estimates import RATIO, Draws
 from everypair.neural.towers import Embedded
 from everypair.neural.trees import Both, leafwise
+from everypair.types import Array
 
-Array = NDArray[Any]
 Grams = tuple[Array, Array, Array, Array]  # UᵀPU, ŨᵀPU, VᵀQV, ṼᵀQV
 
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import NDArray
-
 from everypair.neural.objective import Point, TowerObjective
 from everypair.neural.trees import Both
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from everypair.models.stateful import Learnt
 from everypair.parallel import resolve_threads, single_threaded_blas
 from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks
 from everypair.training.train import train
+from everypair.types import Array64
 
-Array = NDArray[np.float64]
 part(Scales)
 
 
@@ -36,8 +36,8 @@ part(Scales)
 class CompressedLabels:
     """Φ (k × L), E[W] (d × k), the variances and the prior of q, and how training went."""
 
-    projection: Array
-    feature_weights: Array
+    projection: Array64
+    feature_weights: Array64
     scales: Scales
     sparsity: tuple[float, float]
     label_iter: int
@@ -49,7 +49,7 @@ class CompressedLabels:
         """Number of sweeps."""
         return len(self.history)
 
-    def scores(self, X: Any) -> Array:
+    def scores(self, X: Any) -> Array64:
         """E[y] of new rows."""
         predicted = X @ self.feature_weights
         shape, rate = self.sparsity
@@ -197,7 +197,7 @@ class BayesianCompressedSensing(MultiLabelClassifier):
             outcome.status,
         )  # fmt: skip
 
-    def _start(self, X: Any, labels_per_row: float, row_weights: Array) -> Scales:
+    def _start(self, X: Any, labels_per_row: float, row_weights: Array64) -> Scales:
         """σ² and the prior's variance of Wᵀx at half of the variance of Φy, which is the mean number of labels."""
         lengths = np.asarray((X**2).sum(axis=1)).ravel()
         length = max(float(row_weights @ lengths / row_weights.sum()), np.finfo(np.float64).tiny)

@@ -34,8 +34,7 @@ from scipy.linalg import eigh
 from scipy.special import digamma, gammaln
 
 from everypair.parallel import Chunk, even_chunks, run_chunks
-
-Array = NDArray[np.float64]
+from everypair.types import Array64
 
 BATCH_NUMBERS = 2**21  # of the largest scratch array of a batch of rows, k·L each
 LOG_2PI_E = float(np.log(2 * np.pi * np.e))
@@ -63,17 +62,17 @@ class Scales:
 class WeightPosterior:
     """q(W) in the eigenbasis of XᵀDX, D = diag(row weights): M = V (Λ + ρ)⁻¹ VᵀXᵀDZ with ρ = σ²/s²."""
 
-    def __init__(self, X: Any, row_weights: Array) -> None:
+    def __init__(self, X: Any, row_weights: Array64) -> None:
         self.X, self.row_weights = X, row_weights
         n, self.d = X.shape
         scaled = sp.diags_array(np.sqrt(row_weights)) @ X
         gram = scaled.T @ scaled if self.d <= n else scaled @ scaled.T
         values, vectors = eigh(gram.toarray() if sp.issparse(gram) else gram, overwrite_a=True, driver="evd")
         kept = values > values[-1] * len(values) * np.finfo(np.float64).eps
-        self.values: Array = values[kept]
-        self.basis: Array = vectors[:, kept] if self.d <= n else (scaled.T @ vectors[:, kept]) / np.sqrt(self.values)
+        self.values: Array64 = values[kept]
+        self.basis: Array64 = vectors[:, kept] if self.d <= n else (scaled.T @ vectors[:, kept]) / np.sqrt(self.values)
 
-    def update(self, Z: Array, scales: Scales) -> Array:
+    def update(self, Z: Array64, scales: Scales) -> Array64:
         """Return M (d × k) from E[Z] (n × k)."""
         ratio = scales.compressed / scales.weight
         inner = self.basis.T @ (self.X.T @ (Z * self.row_weights[:, None]))
@@ -93,13 +92,13 @@ class WeightPosterior:
 class RowPosterior(NamedTuple):
     """q(y) of some rows on their unknown labels (elsewhere mean and variance are 0), and what the bound needs."""
 
-    mean: Array
-    variance: Array
-    log_determinant: Array  # log|S| = Σ_U log v − log|I + K/χ²|
-    projected_trace: Array  # tr(Φ_U S Φ_Uᵀ)
+    mean: Array64
+    variance: Array64
+    log_determinant: Array64  # log|S| = Σ_U log v − log|I + K/χ²|
+    projected_trace: Array64  # tr(Φ_U S Φ_Uᵀ)
 
 
-def infer_labels(residual: Array, prior_variance: Array, projection: Array, scales: Scales) -> RowPosterior:
+def infer_labels(residual: Array64, prior_variance: Array64, projection: Array64, scales: Scales) -> RowPosterior:
     """Return q(y) of rows given ``residual`` = Mᵀx − Φ_O y_O (c × k) and V's diagonals 1/E[α] (c × L, 0 where known).
 
     Batched over the rows, O(k²(L + k)) each.
@@ -123,12 +122,12 @@ def infer_labels(residual: Array, prior_variance: Array, projection: Array, scal
     )
 
 
-def expected_variance(second_moment: Array, shape: float, rate: float) -> Array:
+def expected_variance(second_moment: Array64, shape: float, rate: float) -> Array64:
     """1/E[α] under q(α) = Γ(a₀ + ½, b₀ + ½E[y²])."""
     return (rate + 0.5 * second_moment) / (shape + 0.5)
 
 
-def sparsity_bound(second_moment: Array, prior_variance: Array, shape: float, rate: float) -> Array:
+def sparsity_bound(second_moment: Array64, prior_variance: Array64, shape: float, rate: float) -> Array64:
     """E[log N(y; 0, 1/α) + log Γ(α; a₀, b₀)] + H[α] of each label; q(α) = Γ(a₀ + ½, ·) has mean 1/prior_variance."""
     a = shape + 0.5
     b = a * prior_variance
@@ -139,7 +138,7 @@ def sparsity_bound(second_moment: Array, prior_variance: Array, shape: float, ra
     return of_label + of_precision + entropy
 
 
-def batches(rows: int, projection: Array) -> list[Chunk]:
+def batches(rows: int, projection: Array64) -> list[Chunk]:
     """Cut rows into batches whose scratch memory is bounded."""
     return even_chunks(rows, max(1, BATCH_NUMBERS // projection.size))
 
@@ -148,7 +147,7 @@ def batches(rows: int, projection: Array) -> list[Chunk]:
 class Posterior:
     """What a sweep ends with: E[W], the variances, and the negative lower bound."""
 
-    weights: Array
+    weights: Array64
     scales: Scales
     objective: float | None = None
 
@@ -168,8 +167,8 @@ class Inference:
         X: Any,
         positives: Any,
         unknown: NDArray[np.bool_] | None,
-        projection: Array,
-        row_weights: Array,
+        projection: Array64,
+        row_weights: Array64,
         scales: Scales,
         sparsity: tuple[float, float],
         learn: tuple[bool, bool],
@@ -178,11 +177,11 @@ class Inference:
         self.X, self.projection, self.row_weights, self.scales = X, projection, row_weights, scales
         self.shape, self.rate = sparsity
         self.unknown, self.learn, self.n_threads = unknown, learn, n_threads
-        self.known_part: Array = positives @ projection.T  # Φ_O y_O
+        self.known_part: Array64 = positives @ projection.T  # Φ_O y_O
         self.Z = self.known_part
         self.weights = WeightPosterior(X, row_weights)
         if unknown is not None:
-            self.prior_variance: Array = np.where(unknown, self.rate / self.shape, 0.0)
+            self.prior_variance: Array64 = np.where(unknown, self.rate / self.shape, 0.0)
 
     def step(self, state: Posterior) -> Posterior:
         """One sweep."""
@@ -200,7 +199,7 @@ class Inference:
         """q(W), and the predictions XM."""
         self.M = self.weights.update(self.Z, self.scales)
         self.weight_spread = self.weights.spread(self.scales)
-        self.predicted: Array = self.X @ self.M
+        self.predicted: Array64 = self.X @ self.M
 
     def update_labels(self) -> None:
         """q(y) of unknown labels and q(z), jointly."""

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from everypair.check import integer, is_number
 from everypair.data.labels import Labels
@@ -17,11 +16,10 @@ from everypair.models.parts import part
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.stateful import Learnt
 from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks
-from everypair.solvers.pairwise import WarpRanking
+from everypair.solvers.rivals.pairwise import WarpRanking
 from everypair.solvers.state import Factors
 from everypair.training.train import train
-
-Array = NDArray[Any]
+from everypair.types import Array
 
 
 @part

@@ -1,0 +1,1 @@
+"""Answers of factors that are on a cluster."""

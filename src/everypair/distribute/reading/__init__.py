@@ -1,0 +1,1 @@
+"""Events and labels read and numbered on the workers."""

@@ -1,0 +1,245 @@
+"""Rows with features and labels from files that workers read: Parquet, XC or npz, one after the other by name.
+
+Every file holds some of the rows and all of the columns. Columns of a Parquet file are matched by name, and its labels
+are those of all files. The client sees counts, the labels' names and a sample of rows, never the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from everypair.data.files.label_file import OPTIONS, read_multilabel
+from everypair.data.labels import Labels
+from everypair.data.pairs import Compressed
+from everypair.distribute.borders import shard_borders
+from everypair.distribute.feature_rows import FeatureRows
+from everypair.distribute.reading.label_columns import BY_NAME, Columns, Described
+from everypair.distribute.refusal import all_ended
+from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, work_of
+from everypair.distribute.solving.work import Piece, Sized
+from everypair.distribute.tasks import Tasks
+from everypair.features.named_columns import NamedColumns
+from everypair.features.scaling import check_size, prepare_features
+from everypair.parallel import Chunk
+from everypair.types import Array
+
+
+@dataclass(frozen=True)
+class Part(Sized):
+    """Rows of features and their positives, both csr."""
+
+    X: Any
+    Y: Any
+
+    def __sizeof__(self) -> int:
+        return int(sum(part.nbytes for one in (self.X, self.Y) for part in (one.data, one.indices, one.indptr)))
+
+
+@dataclass(frozen=True)
+class Read(Part):
+    """Rows as they are in a file, and the names of its columns where it has some."""
+
+    feature_names: tuple[str, ...] | None
+    label_names: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class LabelFiles:
+    """Labelled rows on a cluster: futures of parts, and what is known of all of them."""
+
+    tasks: Tasks
+    parts: list[Any]
+    shared: Columns
+    row_counts: list[NDArray[np.int64]]
+    label_counts: NDArray[np.int64]
+    fit_intercept: bool
+
+    @classmethod
+    def read(
+        cls,
+        tasks: Tasks,
+        paths: list[str],
+        options: Mapping[str, Any],
+        normalize: bool,
+        fit_intercept: bool,
+        dtype: Any,
+    ) -> LabelFiles:
+        """Have workers read and prepare the files, with options of ``read_multilabel``."""
+        strange = sorted(set(options) - {"format", *OPTIONS})
+        if strange:
+            raise ValueError(f"read= has {strange[0]!r}, which is no option of read_multilabel: leave it out.")
+        places = tasks.place([1] * len(paths))
+        data = tasks.start(
+            [tasks.task("read-labels", _read, path, dict(options), place=place) for path, place in zip(paths, places)]
+        )
+        described = tasks.start([tasks.task("describe-labels", _described, *one) for one in zip(data, paths)])
+        with all_ended(tasks, [*data, *described]):
+            told: list[Described] = tasks.wait(described)
+        shared = Columns.of(told)
+        maps = [shared.label_map(one) for one in told]
+        counts = np.zeros(shared.n_labels, np.int64)
+        for one, where in zip(told, maps):
+            counts[slice(len(one.label_counts)) if where is None else where] += one.label_counts
+        if not counts.any():
+            raise ValueError("no row of the files has a label: there is nothing to learn.")
+        parts = tasks.start(
+            [
+                tasks.task("labelled-rows", _prepared, one, path, shared, where, normalize, fit_intercept, dtype)
+                for one, path, where in zip(data, paths, maps)
+            ]
+        )
+        return cls(tasks, parts, shared, [one.row_counts for one in told], counts, fit_intercept)
+
+    @property
+    def columns(self) -> int:
+        """Number of prepared features."""
+        return self.shared.n_features + self.fit_intercept
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all files."""
+        return sum(map(len, self.row_counts))
+
+    def sample(self, count: int, random: np.random.Generator) -> tuple[Any, Labels]:
+        """So many rows at random, here, in their order: prepared features and labels."""
+        chosen = np.sort(random.choice(self.n_rows, min(count, self.n_rows), replace=False))
+        taken = []
+        for part, (start, stop) in zip(self.parts, self._spans()):
+            mine = chosen[(chosen >= start) & (chosen < stop)] - start
+            taken.append(self.tasks.task("sample", _take, part, mine))
+        found: list[Part] = self.tasks.get(taken)
+        X, Y = (sp.vstack([getattr(one, name) for one in found], format="csr") for name in ("X", "Y"))
+        return sp.csr_array(X), Labels.from_y(sp.csr_array(Y))
+
+    def sharded(
+        self, shards: tuple[int | None, int | None], label_weights: NDArray[np.float64], reg: float, dtype: Any
+    ) -> tuple[ShardedPairs, FeatureRows]:
+        """Positives cut by rows and by labels, weighted by label, and the features of the rows."""
+        counts = np.concatenate(self.row_counts), self.label_counts
+        borders = [shard_borders(count, shard) for count, shard in zip(counts, shards)]
+        places = [self.tasks.place([work_of(count, chunk) for chunk in both]) for count, both in zip(counts, borders)]
+        cut = self.tasks.start(
+            [
+                self.tasks.task("cut-rows", _cut, *self._sources(chunk), place=place)
+                for chunk, place in zip(borders[0], places[0])
+            ]
+        )
+        weights = label_weights.astype(dtype)
+        rows = [
+            self.tasks.task("pairs", _by_rows, one, start, weights, place=place)
+            for one, (start, _), place in zip(cut, borders[0], places[0])
+        ]
+        columns = [
+            self.tasks.task(
+                "pairs", _by_labels, [self.tasks.task("labels", _labels, one, chunk) for one in cut], chunk[0],
+                weights[slice(*chunk)], place=place,
+            )
+            for chunk, place in zip(borders[1], places[1])
+        ]  # fmt: skip
+        sides = tuple(
+            PairsOfSide(borders[side], places[side], self.tasks.start(one)) for side, one in enumerate((rows, columns))
+        )
+        pairs = ShardedPairs(
+            (self.n_rows, len(counts[1])), (sides[0], sides[1]), *counts, counts, float(counts[1] @ label_weights)
+        )
+
+        def features(tasks: Tasks, mine: PairsOfSide) -> list[Any]:
+            return [tasks.task("features", _features, one, place=place) for one, place in zip(cut, mine.places)]
+
+        return pairs, FeatureRows(self.columns, reg, False, 1.0, features)
+
+    def _spans(self) -> list[Chunk]:
+        ends = np.cumsum([0, *map(len, self.row_counts)]).tolist()
+        return list(pairwise(ends))
+
+    def _sources(self, chunk: Chunk) -> tuple[list[Any], list[Chunk]]:
+        """The parts that hold rows of a shard, and which of theirs."""
+        parts, slices = [], []
+        for part, (start, stop) in zip(self.parts, self._spans()):
+            first, last = max(chunk[0], start), min(chunk[1], stop)
+            if first < last:
+                parts.append(part)
+                slices.append((first - start, last - start))
+        return parts, slices
+
+
+def _read(path: str, options: dict[str, Any]) -> Read:
+    try:
+        data = read_multilabel(path, **options)
+    except (OSError, ValueError, TypeError) as failure:
+        text = str(failure)
+        raise ValueError(text if path in text else f"{path}: {text}") from None
+    positives = sp.csr_array(data.Y, dtype=np.float32, copy=True)  # a file may have rows without labels only
+    positives.eliminate_zeros()
+    return Read(data.X, positives, data.feature_names, data.label_names)
+
+
+def _described(data: Read, path: str) -> Described:
+    rows, labels = np.diff(data.Y.indptr).astype(np.int64), np.bincount(data.Y.indices, minlength=data.Y.shape[1])
+    names = data.feature_names, data.label_names
+    return Described(path, path.endswith(BY_NAME), data.X.shape[1], *names, rows, labels)
+
+
+def _prepared(
+    data: Read,
+    path: str,
+    shared: Columns,
+    places: NDArray[np.int64] | None,
+    normalize: bool,
+    fit_intercept: bool,
+    dtype: Any,
+) -> Part:
+    """A file's rows in the columns of all files."""
+    X, found = data.X, data.Y
+    labels = found.indices if places is None else places[found.indices].astype(np.int32)
+    Y = sp.csr_array((found.data, labels, found.indptr), (X.shape[0], shared.n_labels))
+    Y.sort_indices()
+    if data.feature_names is not None and data.feature_names != shared.feature_names:
+        X = NamedColumns(X, data.feature_names).in_order(shared.feature_names or (), path)
+    X = sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], shared.n_features))
+    X = sp.csr_array(prepare_features(X, normalize, fit_intercept))
+    check_size(X, f"{path}: X", dtype)
+    return Part(X, Y)
+
+
+def _take(part: Part, rows: Array) -> Part:
+    return Part(part.X[rows], part.Y[rows])
+
+
+def _cut(parts: list[Part], slices: list[Chunk]) -> Part:
+    return Part(
+        *(
+            sp.csr_array(sp.vstack([getattr(part, name)[a:b] for part, (a, b) in zip(parts, slices)], format="csr"))
+            for name in ("X", "Y")
+        )
+    )
+
+
+def _features(part: Part) -> Any:
+    return part.X
+
+
+def _labels(part: Part, chunk: Chunk) -> Any:
+    return sp.csr_array(part.Y[:, slice(*chunk)])
+
+
+def _by_rows(part: Part, start: int, weights: Array) -> Piece:
+    return Piece(start, _compressed(part.Y, weights[:1] if (weights == weights[0]).all() else weights[part.Y.indices]))
+
+
+def _by_labels(parts: list[Any], start: int, weights: Array) -> Piece:
+    by_label = sp.csr_array(sp.vstack(parts, format="csr").T)
+    by_label.sort_indices()
+    one = len(weights) > 0 and (weights == weights[0]).all()
+    return Piece(start, _compressed(by_label, weights[:1] if one else np.repeat(weights, np.diff(by_label.indptr))))
+
+
+def _compressed(matrix: Any, weights: Array) -> Compressed:
+    return Compressed(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), weights)

@@ -1,0 +1,1 @@
+"""Sweeps on shards: factors that never leave the workers."""

@@ -1,0 +1,1 @@
+"""Completion models that MLRM is compared with."""

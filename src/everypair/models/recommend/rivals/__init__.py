@@ -1,0 +1,1 @@
+"""Recommenders that exist to be compared with OneClassMF."""

@@ -1,0 +1,1 @@
+"""What completion models minimise."""

@@ -1,0 +1,1 @@
+"""Solvers of the completion models: nuclear norms, shrinkage, ranking loss."""

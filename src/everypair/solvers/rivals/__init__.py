@@ -1,0 +1,1 @@
+"""Solvers that exist to be compared: coordinate descent, stochastic gradients, pairwise ranking."""
