@@ -7,8 +7,8 @@
 Worker processes have one thread each and talk over sockets of this machine. Both fits start from the same seed, run
 alternately after one of each that does not count, and must end with the same factors. Bytes are what the workers say
 they have sent, against the formula ``bytes_per_sweep`` in ``distribute/solving/solver.py``. With ``--folder`` the pairs
-are written there as Parquet first and read by the workers, which are limited to ``--memory`` each; one process is then left
-out.
+are written there as Parquet first and read by the workers, which are limited to ``--memory`` each; one process is then
+left out.
 """
 
 from __future__ import annotations
