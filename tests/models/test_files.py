@@ -29,11 +29,11 @@ from everypair import (
     load,
 )
 from everypair.models.completion import FNNM, FPCA, IMC, SIMC, Maxide
+from everypair.models.estimator import Estimator
 from everypair.models.files import model_class
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 from everypair.models.registry import ESTIMATORS
 from everypair.models.serve_only import ServeOnlyError
-from everypair.models.stateful import Stateful
 from everypair.problem import Loss
 from everypair.store import ModelFileError, read_file, write_file
 
@@ -254,7 +254,7 @@ def test_every_estimator_of_the_package_is_in_the_table_and_here():
     found = set()
     for module in pkgutil.walk_packages(everypair.models.__path__, "everypair.models."):
         for name, one in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if issubclass(one, Stateful) and not inspect.isabstract(one) and inspect.signature(one).parameters:
+            if issubclass(one, Estimator) and not inspect.isabstract(one) and inspect.signature(one).parameters:
                 found.add(name)
     assert found == set(ESTIMATORS)
     assert all(model_class(name).__name__ == name for name in ESTIMATORS)

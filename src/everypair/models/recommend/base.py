@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_csr
+from everypair.models.estimator import FittedAttribute
 from everypair.models.recommend.held_out import held_out_ndcg
 from everypair.models.recommend.naming import asks
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.state import FactorState
-from everypair.models.stateful import Learnt
 from everypair.parallel import blocked_product, resolve_threads
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import most_similar, top_k
@@ -30,9 +30,9 @@ class FactorModel(Recommender):
     """
 
     state_: FactorState
-    left_factors_ = Learnt()
-    right_factors_ = Learnt()
-    interactions_ = Learnt()
+    left_factors_ = FittedAttribute()
+    right_factors_ = FittedAttribute()
+    interactions_ = FittedAttribute()
     n_threads: int | None = None
 
     def fold_in_users(self, rows: Any) -> Array:

@@ -13,11 +13,11 @@ from everypair.check import as_csr, integer
 from everypair.data.pairs import aligned_targets
 from everypair.features.feature_map import FeatureMap
 from everypair.features.matrix import Features
+from everypair.models.estimator import FittedAttribute
 from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
 from everypair.models.recommend.explanation import Explanation, explain_pair
 from everypair.models.recommend.naming import asks
 from everypair.models.recommend.state import FactorizationState
-from everypair.models.stateful import Learnt
 from everypair.parallel import resolve_threads
 from everypair.problem.layout import LEFT, RIGHT, Layout
 from everypair.problem.objective import Objective
@@ -33,23 +33,23 @@ class FactorizationModel(FactorModel):
     """Base of models trained on an :class:`Objective`; their state is a :class:`FactorizationState`."""
 
     state_: FactorizationState
-    loss_ = Learnt()
-    negatives_ = Learnt()
-    ridge_ = Learnt()
-    targets_ = Learnt()
-    rank_ = Learnt()
-    reg_ = Learnt()
-    biases_ = Learnt()
-    history_ = Learnt()
-    objective_ = Learnt()
-    status_ = Learnt()
-    n_iter_ = Learnt()
-    left_feature_weights_ = Learnt()
-    right_feature_weights_ = Learnt()
-    feature_reg_ = Learnt()
-    feature_maps_ = Learnt()
-    own_vectors_ = Learnt()
-    graphs_ = Learnt()
+    loss_ = FittedAttribute()
+    negatives_ = FittedAttribute()
+    ridge_ = FittedAttribute()
+    targets_ = FittedAttribute()
+    rank_ = FittedAttribute()
+    reg_ = FittedAttribute()
+    biases_ = FittedAttribute()
+    history_ = FittedAttribute()
+    objective_ = FittedAttribute()
+    status_ = FittedAttribute()
+    n_iter_ = FittedAttribute()
+    left_feature_weights_ = FittedAttribute()
+    right_feature_weights_ = FittedAttribute()
+    feature_reg_ = FittedAttribute()
+    feature_maps_ = FittedAttribute()
+    own_vectors_ = FittedAttribute()
+    graphs_ = FittedAttribute()
 
     @asks(LEFT)
     def fold_in_users(

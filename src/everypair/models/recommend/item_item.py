@@ -16,15 +16,15 @@ from everypair.features.feature_map import FeatureMap
 from everypair.kernels.score_rows import sparse_scores
 from everypair.kernels.select import select_top
 from everypair.kernels.stored_pairs import sparse_dense
-from everypair.models.consistent import check_array, check_matrix
-from everypair.models.parts import part
+from everypair.models.codec import storable
+from everypair.models.estimator import FittedAttribute
 from everypair.models.recommend.base import checked_positions, checked_rows
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.naming import asks, fits, grows
 from everypair.models.recommend.scored import ScoredModel
 from everypair.models.recommend.state import NamedState
 from everypair.models.serve_only import TRAINING_ONLY
-from everypair.models.stateful import Learnt
+from everypair.models.state_checks import check_array, check_matrix
 from everypair.parallel import even_chunks, resolve_threads
 from everypair.problem.item_gram import Columns, ItemGram, degree_weights, dense_gram
 from everypair.problem.layout import LEFT, RIGHT
@@ -38,7 +38,7 @@ MEMORY_MB = 4096.0
 _COMPARED_AT_ONCE = 256
 
 
-@part
+@storable
 @dataclass(frozen=True)
 class ItemItemState(NamedState):
     """B (sparse, or dense without a limit on neighbours), the base of every score, and what new items need."""
@@ -104,7 +104,7 @@ class ItemItem(ScoredModel):
     [1, 2, 3, 4]
     """
 
-    coefficients_ = Learnt()
+    coefficients_ = FittedAttribute()
     state_: ItemItemState
 
     def __init__(

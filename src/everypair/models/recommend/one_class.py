@@ -12,6 +12,7 @@ from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting
 from everypair.distribute.answering.sharded_model import ShardedModel
 from everypair.distribute.solving.train import check_keeper
+from everypair.models.estimator import FittedAttribute
 from everypair.models.recommend.clustered import fit_on_cluster, gathered_state
 from everypair.models.recommend.defaults import auto_negative_weight, auto_rank, auto_reg, checked_rank
 from everypair.models.recommend.factorization import check_rank, learnt_fields
@@ -19,7 +20,6 @@ from everypair.models.recommend.growth import GrowingModel
 from everypair.models.recommend.naming import align_side_information, fits
 from everypair.models.recommend.side_information import SideOptions, informed_sides
 from everypair.models.recommend.state import OneClassState
-from everypair.models.stateful import Learnt
 from everypair.parallel import resolve_threads
 from everypair.problem.layout import Layout
 from everypair.problem.losses import Loss, get_loss
@@ -99,7 +99,7 @@ class OneClassMF(GrowingModel):
 
     state_: OneClassState
     sharded_: ShardedModel
-    negative_weight_ = Learnt()
+    negative_weight_ = FittedAttribute()
 
     def __init__(
         self,

@@ -8,11 +8,11 @@ from typing import Any, Self
 
 from everypair.data.matching import Known
 from everypair.features.feature_map import FeatureMap
+from everypair.models.estimator import Estimator, FittedAttribute
 from everypair.models.recommend.answers import checked_form
-from everypair.models.stateful import Learnt, Stateful
 
 
-class Recommender(Stateful):
+class Recommender(Estimator):
     """Base of recommenders; their state is a :class:`~everypair.models.recommend.state.NamedState`.
 
     Methods work in positions. Those that are marked in :mod:`everypair.models.recommend.naming` speak ids where the
@@ -20,8 +20,8 @@ class Recommender(Stateful):
     """
 
     state_: Any
-    user_ids_ = Learnt()
-    item_ids_ = Learnt()
+    user_ids_ = FittedAttribute()
+    item_ids_ = FittedAttribute()
 
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what ``recommend``, ``similar_items`` and ``similar_users`` return, as scikit-learn's method does.

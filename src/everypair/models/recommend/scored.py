@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from everypair.features.feature_map import checked_matrix
 from everypair.features.named_columns import Seen, named_columns
+from everypair.models.estimator import FittedAttribute
 from everypair.models.recommend.base import checked_positions
 from everypair.models.recommend.held_out import held_out_ndcg
 from everypair.models.recommend.naming import asks
 from everypair.models.recommend.recommender import Recommender
-from everypair.models.stateful import Learnt
 from everypair.parallel import even_chunks, resolve_threads
 from everypair.problem.layout import LEFT
 from everypair.retrieve import ScoredRows
@@ -31,7 +31,7 @@ _LOOKED_UP_AT_ONCE = 256
 class ScoredModel(Recommender):
     """Base of models with the training ``interactions_`` and ``scored_rows``; the rest of a recommender follows."""
 
-    interactions_ = Learnt()
+    interactions_ = FittedAttribute()
     n_threads: int | None = None
 
     def scored_rows(self, users: ArrayLike | None, interactions: Any, features: Any) -> tuple[ScoredRows, Any]:

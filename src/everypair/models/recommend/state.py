@@ -9,9 +9,9 @@ from everypair.data.ids import Ids
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
-from everypair.models.consistent import check_array, check_count, check_matrix
-from everypair.models.parts import part
+from everypair.models.codec import storable
 from everypair.models.serve_only import TRAINING_ONLY
+from everypair.models.state_checks import check_array, check_count, check_matrix
 from everypair.problem.layout import Layout
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
@@ -19,8 +19,8 @@ from everypair.problem.ridge import Ridge
 from everypair.solvers.loop import Status
 from everypair.types import Array
 
-part(Layout)
-part(DegreeWeighting)
+storable(Layout)
+storable(DegreeWeighting)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class NamedState:
     item_ids: Ids | None = None
 
 
-@part
+@storable
 @dataclass(frozen=True, kw_only=True)
 class FactorState(NamedState):
     """Factors of both sides and the interactions they were learnt from."""
@@ -54,7 +54,7 @@ class FactorState(NamedState):
         return len(self.left_factors), len(self.right_factors)
 
 
-@part
+@storable
 @dataclass(frozen=True, kw_only=True)
 class TrainedState(FactorState):
     """Factors that sweeps have learnt: one dict per sweep, the last objective, why training stopped."""
@@ -70,7 +70,7 @@ class TrainedState(FactorState):
         return len(self.history)
 
 
-@part
+@storable
 @dataclass(frozen=True, kw_only=True)
 class RankingState(TrainedState):
     """What fold-in by stochastic ranking needs besides."""
@@ -85,7 +85,7 @@ class RankingState(TrainedState):
         check_count("rank", self.rank, self.left_factors.shape[1] - 1)
 
 
-@part
+@storable
 @dataclass(frozen=True, kw_only=True)
 class FactorizationState(TrainedState):
     """The terms of the objective, which fold-in and explanations need, and what features have learnt.
@@ -147,7 +147,7 @@ class FactorizationState(TrainedState):
         return self.feature_weights[1]
 
 
-@part
+@storable
 @dataclass(frozen=True, kw_only=True)
 class OneClassState(FactorizationState):
     """Every pair counts: the mean weight of a negative."""
@@ -155,7 +155,7 @@ class OneClassState(FactorizationState):
     negative_weight: float
 
 
-@part
+@storable
 @dataclass(frozen=True, kw_only=True)
 class SubsampledState(FactorizationState):
     """How negatives were drawn and, where they are kept, which (−1 at every drawn pair)."""
@@ -175,7 +175,7 @@ class SubsampledState(FactorizationState):
             check_matrix("sampled", self.sampled, self.shape)
 
 
-@part
+@storable
 @dataclass(frozen=True, kw_only=True)
 class EnsembleState(SubsampledState):
     """Several subsampled models side by side: their number and the seeds of their fold-ins."""

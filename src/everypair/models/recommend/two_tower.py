@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from everypair import check
 from everypair.data.pairs import Pairs
-from everypair.models.parts import Parts, part
+from everypair.models.codec import Parts, storable
+from everypair.models.estimator import FittedAttribute
 from everypair.models.recommend.defaults import auto_negative_weight
 from everypair.models.recommend.factorization import check_rank
 from everypair.models.recommend.growth import GrowingModel
 from everypair.models.recommend.naming import fits
 from everypair.models.recommend.side_information import pair_of
 from everypair.models.recommend.state import OneClassState
-from everypair.models.stateful import Learnt
 from everypair.neural.fold_in import folded_rows
 from everypair.neural.functions import REGISTERED, PureTower
 from everypair.neural.inputs import Inputs
@@ -44,10 +44,10 @@ from everypair.types import Array
 
 REG_SHARE = 0.2  # reg="auto", in units of the mean number of positives of an entity
 AUTO_DROPOUT = 0.5
-part(TowerState)
+storable(TowerState)
 
 
-@part
+@storable
 @dataclass(frozen=True, kw_only=True)
 class TwoTowerState(OneClassState):
     """Parameters of both towers, the fields of :class:`Layers`, and the names of towers brought along."""
@@ -109,7 +109,7 @@ class TwoTower(GrowingModel):
     """
 
     state_: TwoTowerState
-    theta_ = Learnt()
+    theta_ = FittedAttribute()
 
     def __init__(
         self,

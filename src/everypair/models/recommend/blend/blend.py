@@ -18,8 +18,8 @@ from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.features.feature_map import FeatureMap
 from everypair.kernels.score_rows import add_scaled
-from everypair.models.consistent import check_array, check_matrix
-from everypair.models.parts import Arrays, Parts, decode, part
+from everypair.models.codec import Arrays, Parts, decode, storable
+from everypair.models.estimator import FittedAttribute, decoded_state
 from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
 from everypair.models.recommend.blend.parts import read_members, written_blend
 from everypair.models.recommend.blend.scale import ROWS_AT_ONCE, rows_of, scale_gram, scaled, scales_of, zero_of
@@ -33,7 +33,7 @@ from everypair.models.recommend.scored import ScoredModel, count_described
 from everypair.models.recommend.similar_items import most_similar_on_average
 from everypair.models.recommend.state import NamedState
 from everypair.models.serve_only import TRAINING_ONLY
-from everypair.models.stateful import Learnt, decoded_state
+from everypair.models.state_checks import check_array, check_matrix
 from everypair.parallel import even_chunks, resolve_threads
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import ScoredRows
@@ -43,7 +43,7 @@ from everypair.types import Array
 ITEM_ITEM_WEIGHT = 0.3  # of an ItemItem beside the 1 of every other part
 
 
-@part
+@storable
 @dataclass(frozen=True)
 class BlendState(NamedState):
     """The fitted parts; of each its weight and zero, [V, 1]ᵀ[V, 1] where it has factors, and what features it reads."""
@@ -109,9 +109,9 @@ class Blend(ScoredModel):
     (0, (1.0, 0.3))
     """
 
-    models_ = Learnt()
-    weights_ = Learnt()
-    search_ = Learnt()
+    models_ = FittedAttribute()
+    weights_ = FittedAttribute()
+    search_ = FittedAttribute()
     state_: BlendState
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from everypair.models.parts import Arrays, Parts, decode, encode
+from everypair.models.codec import Arrays, Parts, decode, encode
 from everypair.models.registry import RECOMMENDERS, estimator_class, is_estimator
 from everypair.models.serve_only import without_training
 

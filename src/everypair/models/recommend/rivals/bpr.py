@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.kernels.bpr import fold_rows
+from everypair.models.estimator import FittedAttribute
 from everypair.models.recommend.base import FactorModel, checked_rows
 from everypair.models.recommend.factorization import check_rank
 from everypair.models.recommend.naming import asks, fits
 from everypair.models.recommend.state import RankingState
-from everypair.models.stateful import Learnt
 from everypair.parallel import Chunk, balanced_chunks, resolve_threads, run_chunks
 from everypair.problem.layout import LEFT
 from everypair.solvers.loop import Callback, StopRules, checked_callbacks
@@ -70,14 +70,14 @@ class BPR(FactorModel):
     """
 
     state_: RankingState
-    rank_ = Learnt()
-    learning_rate_ = Learnt()
-    fold_in_seed_ = Learnt()
-    reg_ = Learnt()
-    history_ = Learnt()
-    objective_ = Learnt()
-    status_ = Learnt()
-    n_iter_ = Learnt()
+    rank_ = FittedAttribute()
+    learning_rate_ = FittedAttribute()
+    fold_in_seed_ = FittedAttribute()
+    reg_ = FittedAttribute()
+    history_ = FittedAttribute()
+    objective_ = FittedAttribute()
+    status_ = FittedAttribute()
+    n_iter_ = FittedAttribute()
 
     def __init__(
         self,

@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from everypair import check
 from everypair.models.checkpoint import Checkpoint
+from everypair.models.estimator import FittedAttribute
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.naming import fits
 from everypair.models.recommend.rivals.subsampled import SubsampledMF
 from everypair.models.recommend.state import EnsembleState, SubsampledState
-from everypair.models.stateful import Learnt
 from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss
 from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks
@@ -59,7 +59,7 @@ class EnsembleMF(SubsampledMF):
     """
 
     state_: EnsembleState
-    n_models_ = Learnt()
+    n_models_ = FittedAttribute()
 
     def __init__(
         self,

@@ -13,12 +13,12 @@ from numpy.typing import ArrayLike
 from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.data.sampling import Sampling, check_sampling_scheme
+from everypair.models.estimator import FittedAttribute
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.factorization import FactorizationModel, check_rank, learnt_fields
 from everypair.models.recommend.naming import asks, fits
 from everypair.models.recommend.side_information import SideOptions, informed_sides
 from everypair.models.recommend.state import SubsampledState
-from everypair.models.stateful import Learnt
 from everypair.parallel import resolve_threads
 from everypair.problem.layout import LEFT, Layout
 from everypair.problem.losses import Loss, get_loss
@@ -80,11 +80,11 @@ class SubsampledMF(FactorizationModel):
     """
 
     state_: SubsampledState
-    sampled_ = Learnt()
-    sampling_ = Learnt()
-    n_sampled_ = Learnt()
-    sampled_value_ = Learnt()
-    fold_in_seed_ = Learnt()
+    sampled_ = FittedAttribute()
+    sampling_ = FittedAttribute()
+    n_sampled_ = FittedAttribute()
+    sampled_value_ = FittedAttribute()
+    fold_in_seed_ = FittedAttribute()
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair import MultiLabelMF, OneClassMF
-from everypair.models.parts import decode, encode, part
+from everypair.models.codec import decode, encode, storable
 from everypair.problem import Loss, Negatives, Ridge, get_loss
 from everypair.solvers.loop import Status
 from everypair.testing import block_matrix
@@ -140,7 +140,7 @@ def test_a_generator_becomes_none():
 
 def test_two_parts_of_one_name_are_refused():
     with pytest.raises(TypeError, match="no other part has"):
-        part(type("Ridge", (), {}))
+        storable(type("Ridge", (), {}))
 
 
 def test_fitted_attributes_are_replaced_as_a_whole():

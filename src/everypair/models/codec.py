@@ -49,7 +49,7 @@ ID_FIELDS = ("integers", "text", "ends")
 LANDMARK_FIELDS = ("gamma_", "landmarks_", "root_", "n_features_in_")
 
 
-def part(cls: Class, name: str | None = None) -> Class:
+def storable(cls: Class, name: str | None = None) -> Class:
     """Register a frozen dataclass, so that its objects can be written as their fields and read again."""
     name = name or cls.__name__
     if not is_dataclass(cls) or CLASSES.setdefault(name, cls) is not cls:
@@ -59,7 +59,7 @@ def part(cls: Class, name: str | None = None) -> Class:
 
 
 for _cls in (DegreeWeighting, FeatureMap, KernelMap, Negatives, Ridge, Sampling):
-    part(_cls)
+    storable(_cls)
 
 
 def encode(value: Any, name: str, arrays: Arrays) -> Any:

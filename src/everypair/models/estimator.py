@@ -8,21 +8,21 @@ from typing import Any, Self, get_type_hints
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from everypair.models.codec import Arrays, Parts, decode, encode
 from everypair.models.files import save_model
-from everypair.models.parts import Arrays, Parts, decode, encode
 from everypair.models.serve_only import Dropped, without_training
 
 SEEN_IN_FIT = ("n_features_in_", "feature_names_in_")  # what scikit-learn itself notes about X
 
 
-class Learnt:
+class FittedAttribute:
     """A fitted attribute: ``name_`` of a model reads ``state_.name``, and does not exist before ``fit``.
 
-    ``Learnt("model")`` reads ``state_.model.name``.
+    ``FittedAttribute("model")`` reads ``state_.model.name``.
 
     >>> from dataclasses import make_dataclass
-    >>> class Model(Stateful):
-    ...     size_ = Learnt()
+    >>> class Model(Estimator):
+    ...     size_ = FittedAttribute()
     >>> model = Model()
     >>> hasattr(model, "size_")
     False
@@ -66,7 +66,7 @@ def _state_class(cls: type) -> type:
     return wanted if isinstance(wanted, type) else object
 
 
-class Stateful(BaseEstimator):
+class Estimator(BaseEstimator):
     """Base of estimators that keep what they learnt in ``state_``, a frozen dataclass marked as a part.
 
     ``fit`` sets it once, as its last act; methods that change a fitted model replace it. A state may have ``check()``,
