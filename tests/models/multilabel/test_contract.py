@@ -11,8 +11,11 @@ from everypair import MultiLabelMF
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 from everypair.testing import ClassifierContract, labelled_rows
 
+COMMON = ClassifierContract.offers | {"unlabeled"}
+
 
 class MFContract(ClassifierContract):
+    offers = COMMON | {"predict_proba", "dtype", "random_state", "rank"}
     options: ClassVar = {}
     tolerance = 1e-3  # single precision
 
@@ -31,10 +34,12 @@ class TestSquareOfNegatives(MFContract):
 
 
 class TestSquaredHinge(MFContract):
+    offers = MFContract.offers - {"predict_proba"}
     options: ClassVar = {"loss": "squared_hinge", "negative_loss": "same"}
 
 
 class TestSquared(MFContract):
+    offers = MFContract.offers - {"predict_proba"}
     options: ClassVar = {"loss": "squared", "reg": 0.05}
 
 
@@ -47,22 +52,28 @@ class TestKernel(MFContract):
 
 
 class TestClosedForm(MFContract):
+    offers = MFContract.offers - {"predict_proba"}
     options: ClassVar = {"loss": "squared", "solver": "svd", "reg": 0, "dtype": "float64"}
     tolerance = 1e-6
     missing_labels = False
 
 
 class TestBinaryRelevance(ClassifierContract):
+    offers = COMMON | {"predict_proba"}
+
     def make_model(self, **params):
         return BinaryRelevance(**{"tol": 1e-9, **params})
 
 
 class TestRidgePerLabel(ClassifierContract):
+    offers = COMMON
+
     def make_model(self, **params):
         return BinaryRelevance(**{"loss": "squared", "tol": 1e-9, **params})
 
 
 class TestPLST(ClassifierContract):
+    offers = ClassifierContract.offers | {"rank"}
     missing_labels = False
 
     def make_model(self, **params):
@@ -70,6 +81,7 @@ class TestPLST(ClassifierContract):
 
 
 class TestCPLST(ClassifierContract):
+    offers = ClassifierContract.offers | {"rank"}
     missing_labels = False
 
     def make_model(self, **params):
@@ -77,6 +89,7 @@ class TestCPLST(ClassifierContract):
 
 
 class TestWSABIE(ClassifierContract):
+    offers = COMMON | {"rank", "random_state"}
     exact = False  # steps are drawn at random
 
     def make_model(self, **params):
@@ -84,6 +97,8 @@ class TestWSABIE(ClassifierContract):
 
 
 class TestBayesianCompressedSensing(ClassifierContract):
+    offers = COMMON | {"rank", "random_state"}
+
     def make_model(self, **params):
         scales = {"compressed_noise": 0.3, "weight_scale": 1.0, "sparsity_rate": 0.03}
         return BayesianCompressedSensing(**{"rank": 6, "random_state": 0, **scales, **params})
@@ -116,6 +131,12 @@ class Drifting(BinaryRelevance):
         return replace(model, weights=model.weights + Drifting.fits)
 
 
+class Speechless(BinaryRelevance):
+    """A wrong model: it has lost a method."""
+
+    predict_proba = None
+
+
 class Chatty(BinaryRelevance):
     """A wrong model: it spoils the caller's data, and its answers depend on the rows they are asked with."""
 
@@ -145,12 +166,14 @@ class Chatty(BinaryRelevance):
         (Drifting, "refit_forgets"),
         (Drifting, "threshold_cuts_and_changes_nothing_else"),
         (Drifting, "features_and_labels_in_any_form"),
+        (Speechless, "it_offers_what_it_should"),
         (Chatty, "data_belong_to_the_caller"),
         (Chatty, "one_row_is_answered_as_one_of_many"),
     ],
 )
 def test_the_kit_notices_a_model_that_is_wrong(model, test):
     kit = ClassifierContract()
+    kit.offers = COMMON | {"predict_proba"}
     kit.make_model = model
     with pytest.raises(AssertionError):
         getattr(kit, f"test_{test}")()
