@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, Self, get_type_hints
+from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -51,7 +50,7 @@ class FittedAttribute:
         raise AttributeError(f"{self.field}_ is a part of the fitted state: replace state_ as a whole.")
 
 
-def decoded_state(cls: type, tree: Any, arrays: Arrays) -> Any:
+def decoded_state(cls: type[Estimator], tree: Any, arrays: Arrays) -> Any:
     """Return the state of a model of ``cls``, or refuse one that is not of the class such models have."""
     state, wanted = decode(tree, arrays), _state_class(cls)
     if not isinstance(state, wanted):
@@ -59,9 +58,10 @@ def decoded_state(cls: type, tree: Any, arrays: Arrays) -> Any:
     return state
 
 
-@cache
-def _state_class(cls: type) -> type:
-    """The class that a model's ``state_`` is annotated with, any where it is not."""
+def _state_class(cls: type[Estimator]) -> type:
+    """The class of a model's ``state_``: ``fitted_class``, or what it is annotated with."""
+    if cls.fitted_class is not object:
+        return cls.fitted_class
     wanted = get_type_hints(cls)["state_"]
     return wanted if isinstance(wanted, type) else object
 
@@ -70,9 +70,10 @@ class Estimator(BaseEstimator):
     """Base of estimators that keep what they learnt in ``state_``, a frozen dataclass marked as a part.
 
     ``fit`` sets it once, as its last act; methods that change a fitted model replace it. A state may have ``check()``,
-    which refuses what does not fit together; it is called on what is read.
+    which refuses what does not fit together; it is called on what is read. ``fitted_class`` is its class.
     """
 
+    fitted_class: ClassVar[type] = object
     state_: Any
 
     def save(self, path: Any, *, serve_only: bool = False) -> None:

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair import MultiLabelMF
+from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 from everypair.testing import ClassifierContract, labelled_rows
 
@@ -44,10 +45,8 @@ class TestSquared(MFContract):
 
 
 class TestKernel(MFContract):
-    options: ClassVar = {
-        "kernel": "rbf",
-        "n_landmarks": 100,
-    }  # as many as there are rows, so that a row twice is no other landmark
+    # as many landmarks as there are rows, so that a row twice is no other
+    options: ClassVar = {"kernel": Kernel("rbf", landmarks=100)}
     predict_floor = 0.8
 
 
@@ -107,15 +106,15 @@ class TestBayesianCompressedSensing(ClassifierContract):
 class WrongWayRound(BinaryRelevance):
     """A wrong model: the least likely label first."""
 
-    def _fit(self, rows, random, callbacks):
-        model = super()._fit(rows, random, callbacks)
+    def _fit(self, rows, *arguments):
+        model = super()._fit(rows, *arguments)
         return replace(model, weights=-model.weights)
 
 
 class Forgetful(BinaryRelevance):
     """A wrong model: it takes weights and the mask of known labels, and looks at neither."""
 
-    def fit(self, X, y, sample_weight=None, mask=None):
+    def fit(self, X, y, sample_weight=None, *, mask=None):
         dense = y.toarray() if sp.issparse(y) else np.asarray(y)
         return super().fit(X, np.nan_to_num(dense))
 
@@ -125,9 +124,9 @@ class Drifting(BinaryRelevance):
 
     fits = 0
 
-    def _fit(self, rows, random, callbacks):
+    def _fit(self, rows, *arguments):
         Drifting.fits += 1
-        model = super()._fit(rows, random, callbacks)
+        model = super()._fit(rows, *arguments)
         return replace(model, weights=model.weights + Drifting.fits)
 
 
@@ -140,8 +139,8 @@ class Speechless(BinaryRelevance):
 class Chatty(BinaryRelevance):
     """A wrong model: it spoils the caller's data, and its answers depend on the rows they are asked with."""
 
-    def fit(self, X, y, sample_weight=None, mask=None):
-        super().fit(X, y, sample_weight, mask)
+    def fit(self, X, y, sample_weight=None, *, mask=None):
+        super().fit(X, y, sample_weight, mask=mask)
         if sp.issparse(X):
             X.data[...] = 7
         return self
