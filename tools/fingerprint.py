@@ -53,7 +53,7 @@ class Data:
         self.targets = np.where(self.disliked != 0, random.normal(0, 1, (M, N)), 0)
         self.left = random.random((M, 6)) * (random.random((M, 6)) < 0.5)
         self.right = random.random((N, 4))
-        self.left_graph, self.right_graph = (
+        self.user_graph, self.item_graph = (
             sp.csr_array((random.random((size, size)) < 0.1) * random.random((size, size))) for size in (M, N)
         )
         self.p, self.q = random.random(M) + 0.1, random.random(N) + 0.1
@@ -104,7 +104,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         yield f"one-class {solver}", full(data.weighted, loss="squared", solver=solver)
     yield "one-class block logistic", full(solver="block")
     yield "one-class tron logistic biases", full(solver="tron", biases=True)
-    for scheme in ("left-count", "right-rarity", ("popularity", 0.5), (data.p, data.q)):
+    for scheme in ("user-count", "item-rarity", ("item-count", 0.5), (data.p, data.q)):
         name = scheme if isinstance(scheme, str) else scheme[0] if isinstance(scheme[0], str) else "arrays"
         yield f"one-class {name}", full(data.weighted, negative_scheme=scheme)
     yield "one-class no negatives", full(data.disliked, negative_weight=0.0)
@@ -120,7 +120,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "one-class features only", full(more=sides, own_vectors=False, fit_intercept=True, normalize=True)
     yield "one-class features biases", full(more=sides, biases=True, feature_reg=0.3)
     yield "one-class groups", full(more={"right_features": {"a": data.right, "b": sp.eye_array(N, format="csr")}})
-    graphs = {"left_graph": data.left_graph, "right_graph": data.right_graph}
+    graphs = {"user_graph": data.user_graph, "item_graph": data.item_graph}
     yield "one-class graphs", full(more=graphs, loss="squared")
     yield "one-class graph and features", full(more={**graphs, **sides}, normalize_graph=True)
     yield "one-class validation", full(data.plain, {"validation": np.roll(data.plain, 1, 1) * (data.plain == 0)})
@@ -134,7 +134,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         options = {"rank": RANK, "max_iter": 4, "tol": 0, "random_state": 3, **options}
         return lambda: kind(**options).fit(matrix, **more)
 
-    for scheme in ("uniform", "user", "item-f", "item-w", "item-s"):
+    for scheme in ("uniform", "user", "item-count", "item-rarity", "item-inverse"):
         yield f"subsampled {scheme}", sampled(scheme=scheme)
     yield "subsampled resample logistic", sampled(resample=True, loss="logistic")
     yield "subsampled features", sampled(more=sides)
@@ -230,10 +230,10 @@ def answers(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:
         yield "warm users", model.fold_in_users(data.new_rows, features=data.left[:3])
     if hasattr(model, "add_items") and not own_targets:
         model.add_items(interactions=data.new_columns)
-        yield "grown", model.right_factors_
+        yield "grown", model.item_factors_
 
 
-ARRAYS = ("left_factors_", "right_factors_", "left_feature_weights_", "right_feature_weights_", "sampled_",
+ARRAYS = ("user_factors_", "item_factors_", "user_feature_weights_", "item_feature_weights_", "sampled_",
           "feature_weights_", "label_factors_", "coef_", "intercept_", "threshold_", "objective_", "reg_",
           "coefficients_", "weights_", "singular_values_", "left_vectors_", "right_vectors_",
           "side_weights_")  # fmt: skip
