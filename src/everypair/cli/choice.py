@@ -65,7 +65,7 @@ def parsed(text: str) -> tuple[str, Any]:
     """Return the name and the value of ``name=value``; values are JSON, or words.
 
     >>> parsed("rank=32"), parsed("loss=squared"), parsed('negative_scheme=["item-count", 0.5]'), parsed("tol=None")
-    (('rank', 32), ('loss', 'squared'), ('negative_scheme', ('popularity', 0.5)), ('tol', None))
+    (('rank', 32), ('loss', 'squared'), ('negative_scheme', ('item-count', 0.5)), ('tol', None))
     """
     name, equals, value = text.partition("=")
     if not equals or not name.strip().isidentifier() or not value.strip():
