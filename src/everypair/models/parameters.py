@@ -2,8 +2,8 @@
 
     @estimator
     class Model(Training, Estimator):
-        rank: int = parameter(64, "number of factors k.", check.integer)
-        max_iter: int = parameter(10)  # another default, the text and check of Training
+        rank: int = parameter(default=64, text="number of factors k.", check=check.integer)
+        max_iter: int = parameter(default=10)  # another default, the text and check of Training
 
 ``@estimator`` makes a keyword-only dataclass of the class, as scikit-learn's ``get_params`` and ``clone`` want it, and
 writes the texts into its docstring. :func:`checked` looks at all values before any work begins.
@@ -30,7 +30,7 @@ WIDTH = 116
 SECTIONS = ("Attributes\n", "Examples\n")
 
 
-def parameter(default: Any, text: str = "", check: Check | None = None) -> Any:
+def parameter(*, default: Any, text: str = "", check: Check | None = None) -> Any:
     """Declare a parameter: its default, what it means, and ``check(name, value)``, which returns what is used.
 
     Without a text it is an inherited one with another default.
@@ -42,12 +42,13 @@ def parameter(default: Any, text: str = "", check: Check | None = None) -> Any:
 def estimator(cls: Class) -> Class:
     """Make keyword-only parameters of the annotated attributes of a class, and a section of its docstring.
 
-    Its own parameters stand before those of its parents, and theirs before those of theirs.
+    Its own parameters stand before those of its parents, and theirs before those of theirs; one with another default
+    only stays in its place.
 
     >>> @estimator
     ... class Model:
     ...     '''A model.'''
-    ...     rank: int = parameter(64, "number of factors k.")
+    ...     rank: int = parameter(default=64, text="number of factors k.")
     >>> Model(rank=3).rank
     3
     >>> print(Model.__doc__)
@@ -62,11 +63,10 @@ def estimator(cls: Class) -> Class:
     for name in own:
         one = cls.__dict__[name]
         if not one.metadata["text"]:
-            setattr(cls, name, field(default=one.default, metadata=_inherited(cls, name).metadata))
+            metadata = {**_inherited(cls, name).metadata, "inherited": True}
+            setattr(cls, name, field(default=one.default, metadata=metadata))
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
-    names = {one.name for one in fields(made)}
-    annotated = (name for base in made.__mro__ for name in inspect.get_annotations(base))
-    order = [name for name in dict.fromkeys(annotated) if name in names]
+    order = _order(made)
     signature = inspect.signature(made.__init__)
     in_order = [signature.parameters[name] for name in ("self", *order)]
     made.__init__.__signature__ = signature.replace(parameters=in_order)
@@ -87,6 +87,18 @@ def _inherited(cls: type, name: str) -> Any:
     """The declaration of a parameter by the nearest parent."""
     declared = (base.__dict__.get("__dataclass_fields__", {}) for base in cls.__mro__[1:])
     return next(parameters[name] for parameters in declared if name in parameters)
+
+
+def _order(cls: Any) -> list[str]:
+    """Names of all parameters, class after class, each where it has its text."""
+    names = {one.name for one in fields(cls)}
+    order: dict[str, None] = {}
+    for base in cls.__mro__:
+        own = base.__dict__.get("__dataclass_fields__", {})
+        for name in inspect.get_annotations(base):
+            if name in names and name in own and "inherited" not in own[name].metadata:
+                order[name] = None
+    return list(order)
 
 
 def _with_section(doc: str, cls: Any, order: list[str]) -> str:
@@ -156,41 +168,55 @@ class Threads:
     """What every estimator that uses threads has."""
 
     n_threads: int | None = parameter(
-        None,
-        "threads to use, all cores by default; the result does not depend on it.",
-        lambda name, value: resolve_threads(value),
+        default=None,
+        text="threads to use, all cores by default; the result does not depend on it.",
+        check=lambda name, value: resolve_threads(value),
     )
 
 
 @estimator
-class Iterations(Threads):
-    """What every estimator that iterates has."""
+class Sweeping(Threads):
+    """What every estimator that learns in sweeps has."""
 
-    max_iter: int = parameter(50, "stop after so many sweeps.", check.integer)
-    time_limit: float | None = parameter(None, "stop after so many seconds of training.", check.seconds)
-    verbose: bool = parameter(False, "show progress.", check.flag)
+    max_iter: int = parameter(default=50, text="stop after so many sweeps.", check=check.integer)
+    time_limit: float | None = parameter(
+        default=None, text="stop after so many seconds of training.", check=check.seconds
+    )
+    verbose: bool = parameter(default=False, text="show progress.", check=check.flag)
 
 
 @estimator
-class Seed:
+class Seeded:
     """What every estimator that draws random numbers has."""
 
     random_state: Any = parameter(
-        None,
-        "seed of the start; the same seed gives the same bits on any number of threads.",
-        lambda name, value: check.generator(value),
+        default=None,
+        text="seed of the start; the same seed gives the same bits on any number of threads.",
+        check=lambda name, value: check.generator(value),
     )
 
 
 @estimator
-class Training(Iterations, Seed):
-    """What every estimator has that iterates from a random start until it converges."""
+class Iterating(Sweeping, Seeded):
+    """What every estimator has that can watch a validation metric from sweep to sweep."""
 
-    tol: float = parameter(3e-4, "stop when the objective falls by less than this share of itself.", check.tolerance)
     patience: int | None = parameter(
-        None, "stop after so many sweeps without a better validation metric; the best sweep is kept.", check.patience
+        default=None,
+        text="stop after so many sweeps without a better validation metric; the best sweep is kept.",
+        check=check.patience,
     )
-    dtype: str = parameter("float32", '"float32" or "float64".', lambda name, value: check.float_dtype(value))
+    dtype: str = parameter(
+        default="float32", text='"float32" or "float64".', check=lambda name, value: check.float_dtype(value)
+    )
+
+
+@estimator
+class Training(Iterating):
+    """What every estimator that minimises an objective has."""
+
+    tol: float = parameter(
+        default=3e-4, text="stop when the objective falls by less than this share of itself.", check=check.tolerance
+    )
 
 
 def stop_rules(values: SimpleNamespace) -> StopRules:

@@ -263,7 +263,7 @@ def closed_form(settings: LabelSettings, problem: LabelProblem, rank: int, seed:
 def solver_of(settings: LabelSettings, objective: Objective, spectrum: Spectrum | None = None) -> Solver[Factors]:
     """The solver of W and H in turn."""
     name = "tron" if settings.solver == "auto" else settings.solver
-    return solver_maker(name, 0, 1, 0, spectrum)(objective)
+    return solver_maker(name, 0, 0, spectrum)(objective)
 
 
 def _warm_up(settings: LabelSettings, objective: Objective, layout: Layout) -> Callable[[], object]:
