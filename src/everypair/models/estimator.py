@@ -51,7 +51,7 @@ class FittedAttribute:
 
 
 def _state_class(cls: type[Estimator]) -> type:
-    """The class of a model's ``state_``: ``fitted_class``, or what it is annotated with."""
+    """The class of what an estimator learns: ``fitted_class``, or what ``state_`` is annotated with."""
     if cls.fitted_class is not object:
         return cls.fitted_class
     wanted = get_type_hints(cls)["state_"]
