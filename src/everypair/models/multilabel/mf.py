@@ -20,7 +20,7 @@ from everypair.features.kernel_map import KernelMap
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import LabelForm, LabelledRows, MissingLabels, MultiLabelClassifier
-from everypair.models.multilabel.learner import Learner, LabelPlace, RowsHere, LabelWatch
+from everypair.models.multilabel.learner import LabelPlace, LabelWatch, Learner, RowsHere
 from everypair.models.multilabel.parameters import SOLVERS, Kernel, LabelSettings, checked_label_weight
 from everypair.models.multilabel.problem import LabelProblem
 from everypair.models.parameters import Training, checked, estimator, number, one_of, or_auto, parameter
