@@ -46,7 +46,7 @@ def sweeps(model: Any) -> list[float]:
 def overhead(client: Any, matrix: Any, options: Any) -> dict[str, Any]:
     """Alternate fits here and there."""
     from everypair.distribute import Cluster
-    from everypair.distribute.solving.solver import bytes_per_sweep
+    from everypair.distribute.solving.sides import bytes_per_sweep
 
     parameters = {"rank": options.rank, "max_iter": options.sweeps, "tol": 0.0, "random_state": 0}
     rounds: dict[str, Any] = {"here": [], "there": [], "bytes": []}

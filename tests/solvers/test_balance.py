@@ -8,7 +8,7 @@ from everypair.solvers import balance
 from everypair.solvers.alternating import Alternating
 from everypair.solvers.balance import Balance, balancing
 from everypair.solvers.half_step import RowSteps
-from everypair.solvers.momentum import Momentum
+from everypair.solvers.momentum import ArraySpace, Momentum
 from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
 from everypair.training.start import random_start
@@ -95,7 +95,7 @@ def test_threads_do_not_change_a_bit(dtype):
     for n_threads in (1, 2, 3):
         problem = build(Case(), shape=(5000, 200), dtype=dtype, n_threads=n_threads)
         objective = problem.objective
-        solver = Momentum(Alternating(objective, RowSteps()), n_threads, Balance(objective))
+        solver = Momentum(Alternating(objective, RowSteps()), ArraySpace(n_threads), Balance(objective))
         state = Factors(*start(problem.dense, dtype=dtype))
         for _ in range(6):
             state = solver.step(state)

@@ -110,12 +110,12 @@ class Cluster:
 
     def _events(self, source: Any) -> Events | None:
         """Events that are here; ``None`` for a matrix."""
-        known = isinstance(source, Events) or sp.issparse(source) or isinstance(source, np.ndarray)
-        if known and self.read:
+        plain = isinstance(source, Events) or sp.issparse(source) or isinstance(source, np.ndarray)
+        if plain and self.read:
             raise ValueError("read= are options for files and frames of events: leave them out here.")
-        if known or not self.read:
+        if plain or not self.read:
             events = as_events(source, "interactions", verbose=True)
-            if events is None and not known:
+            if events is None and not plain:
                 raise TypeError(
                     "on a cluster interactions are a folder of Parquet or CSV files, a Dask data frame, events or a "
                     f"matrix, got {type(source).__name__}."

@@ -29,7 +29,7 @@ _FIRST = np.uint64(0xBF58476D1CE4E5B9)  # generators", OOPSLA 2014
 _SECOND = np.uint64(0x94D049BB133111EB)
 
 
-class Terms(NamedTuple):
+class SampledTerms(NamedTuple):
     """What the terms are made of: stored pairs by rows, weights, values ỹ = constant + ũ_i · ṽ_j and ridge shares.
 
     ``rows`` is the row of every stored pair (REFORM); ``positions`` is 1 + the position of every stored pair in an

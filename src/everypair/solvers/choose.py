@@ -20,7 +20,7 @@ from everypair.solvers.alternating import SIDE_METHODS, Alternating
 from everypair.solvers.balance import Balance
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Solver
-from everypair.solvers.momentum import Momentum
+from everypair.solvers.momentum import ArraySpace, Momentum
 from everypair.solvers.preconditioner import Spectrum
 from everypair.solvers.rivals.coordinate import CoordinateDescent
 from everypair.solvers.rivals.stochastic import VARIANTS, StochasticGradient
@@ -81,6 +81,6 @@ def solver_maker(
             return Alternating(objective, None, steps, spectrum=spectrum)
         block = {"als": columns, "block": BLOCK}.get(name)
         plain = Alternating(objective, RowSteps(cg=cg_steps, block=block), spectrum=spectrum)
-        return Momentum(plain, objective.n_threads, Balance(objective)) if name == "auto" else plain
+        return Momentum(plain, ArraySpace(objective.n_threads), Balance(objective)) if name == "auto" else plain
 
     return make

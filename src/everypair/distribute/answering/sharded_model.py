@@ -19,7 +19,7 @@ from everypair.data.ids import Ids, named_filter
 from everypair.data.matching import Known, as_events, held_out_matrix
 from everypair.distribute.answering.output import absolute, check_folder, write_lists
 from everypair.distribute.sharded_pairs import ShardedPairs
-from everypair.distribute.solving.solver import ShardedSide
+from everypair.distribute.solving.sides import ShardedSide
 from everypair.distribute.solving.work import Piece, Rows, worker_threads
 from everypair.distribute.tasks import Tasks
 from everypair.metrics.means import Metrics

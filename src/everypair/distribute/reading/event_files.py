@@ -40,7 +40,7 @@ GROUP_EVENTS = 2**23  # unless they would have more events than this
 
 
 @dataclass(frozen=True)
-class Part(Sized):
+class FileEvents(Sized):
     """Events of some files: distinct ids of users and of items, ascending, and pairs in these positions."""
 
     ids: tuple[Array, Array]
@@ -48,7 +48,7 @@ class Part(Sized):
 
 
 @dataclass(frozen=True)
-class Told:
+class EventFileSummary:
     """What the client knows of a file."""
 
     place: str
@@ -106,7 +106,7 @@ def _read_all(tasks: Tasks, sources: Sequence[Any], options: Mapping[str, Any]) 
     read = [first, *tasks.start(others)]
     described = tasks.start([tasks.task("describe", _told, one) for one in read])
     with all_ended(tasks, [*read, *described]):
-        every: list[Told] = tasks.wait(described)
+        every: list[EventFileSummary] = tasks.wait(described)
     for one in every:
         for kind, mine, other in zip(KINDS, one.strings, told.strings):
             if mine != other:
@@ -131,7 +131,7 @@ def _read_all(tasks: Tasks, sources: Sequence[Any], options: Mapping[str, Any]) 
     return tasks.start(together), told.how
 
 
-def _may_have(role: str, first: Told, options: Mapping[str, Any]) -> bool:
+def _may_have(role: str, first: EventFileSummary, options: Mapping[str, Any]) -> bool:
     """Whether other files may have a weight, or a time that counts, which the first one has not."""
     wanted = role == "weight" or first.how == "last"
     return wanted and first.columns[role] is None and options.get(role, AUTO) == AUTO
@@ -152,7 +152,7 @@ def _numbered(tasks: Tasks, parts: list[Any], side: int) -> Numbered:
     return numbered_ids(tasks, ids, tasks.get([tasks.task("size", len, one) for one in ids]))
 
 
-def _read(source: Any, options: dict[str, Any], place: str) -> tuple[Part, Told]:
+def _read(source: Any, options: dict[str, Any], place: str) -> tuple[FileEvents, EventFileSummary]:
     """The events of one file, or of one partition of a data frame, those of a pair joined."""
     try:
         asked = signature(read_events).bind(source, **options)
@@ -179,21 +179,21 @@ def _read(source: Any, options: dict[str, Any], place: str) -> tuple[Part, Told]
     items, columns = used_ids(joined.ids[RIGHT], pairs.columns)
     weights = narrow if np.array_equal(narrow, pairs.weights) else pairs.weights
     rows, columns = rows.astype(np.int32), columns.astype(np.int32)
-    part = Part((users.values, items.values), EventRows(rows, columns, weights, pairs.times if ordered else None))
+    part = FileEvents((users.values, items.values), EventRows(rows, columns, weights, pairs.times if ordered else None))
     found = {role: joined.columns[role] for role in ROLES if role != "time" or ordered}
     strings = joined.ids[LEFT].are_strings, joined.ids[RIGHT].are_strings
-    return part, Told(place, {"time": None, **found}, strings, joined.how, len(rows), joined.note)
+    return part, EventFileSummary(place, {"time": None, **found}, strings, joined.how, len(rows), joined.note)
 
 
-def _told(read: tuple[Part, Told]) -> Told:
+def _told(read: tuple[FileEvents, EventFileSummary]) -> EventFileSummary:
     return read[1]
 
 
-def _part(read: tuple[Part, Told]) -> Part:
+def _part(read: tuple[FileEvents, EventFileSummary]) -> FileEvents:
     return read[0]
 
 
-def _together(parts: list[Part]) -> Part:
+def _together(parts: list[FileEvents]) -> FileEvents:
     """The events of several files, one after the other."""
     if len(parts) == 1:
         return parts[0]
@@ -203,14 +203,16 @@ def _together(parts: list[Part]) -> Part:
     columns = np.concatenate([place[part.pairs.columns] for place, part in zip(places[RIGHT], parts)])
     weights = np.concatenate([part.pairs.weights for part in parts])
     timed = [part.pairs.times for part in parts if part.pairs.times is not None]
-    return Part((ids[LEFT], ids[RIGHT]), EventRows(rows, columns, weights, np.concatenate(timed) if timed else None))
+    return FileEvents(
+        (ids[LEFT], ids[RIGHT]), EventRows(rows, columns, weights, np.concatenate(timed) if timed else None)
+    )
 
 
-def _ids(part: Part, side: int) -> Array:
+def _ids(part: FileEvents, side: int) -> Array:
     return part.ids[side]
 
 
-def _code(part: Part, users: NDArray[np.int64], items: NDArray[np.int64]) -> EventRows:
+def _code(part: FileEvents, users: NDArray[np.int64], items: NDArray[np.int64]) -> EventRows:
     """Events in positions of all ids."""
     pairs = part.pairs
     return EventRows(

@@ -20,7 +20,7 @@ from everypair.data.labels import Labels
 from everypair.data.pairs import Compressed
 from everypair.distribute.borders import shard_borders
 from everypair.distribute.feature_rows import FeatureRows
-from everypair.distribute.reading.label_columns import BY_NAME, Columns, Described
+from everypair.distribute.reading.label_columns import BY_NAME, LabelFileSummary, SharedColumns
 from everypair.distribute.refusal import all_ended
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, work_of
 from everypair.distribute.solving.work import Piece, Sized
@@ -32,7 +32,7 @@ from everypair.types import Array
 
 
 @dataclass(frozen=True)
-class Part(Sized):
+class LabelledRows(Sized):
     """Rows of features and their positives, both csr."""
 
     X: Any
@@ -43,7 +43,7 @@ class Part(Sized):
 
 
 @dataclass(frozen=True)
-class Read(Part):
+class LabelFile(LabelledRows):
     """Rows as they are in a file, and the names of its columns where it has some."""
 
     feature_names: tuple[str, ...] | None
@@ -56,7 +56,7 @@ class LabelFiles:
 
     tasks: Tasks
     parts: list[Any]
-    shared: Columns
+    shared: SharedColumns
     row_counts: list[NDArray[np.int64]]
     label_counts: NDArray[np.int64]
     fit_intercept: bool
@@ -81,11 +81,11 @@ class LabelFiles:
         )
         described = tasks.start([tasks.task("describe-labels", _described, *one) for one in zip(data, paths)])
         with all_ended(tasks, [*data, *described]):
-            told: list[Described] = tasks.wait(described)
-        shared = Columns.of(told)
-        maps = [shared.label_map(one) for one in told]
+            summaries: list[LabelFileSummary] = tasks.wait(described)
+        shared = SharedColumns.of(summaries)
+        maps = [shared.label_map(one) for one in summaries]
         counts = np.zeros(shared.n_labels, np.int64)
-        for one, where in zip(told, maps):
+        for one, where in zip(summaries, maps):
             counts[slice(len(one.label_counts)) if where is None else where] += one.label_counts
         if not counts.any():
             raise ValueError("no row of the files has a label: there is nothing to learn.")
@@ -95,7 +95,7 @@ class LabelFiles:
                 for one, path, where in zip(data, paths, maps)
             ]
         )
-        return cls(tasks, parts, shared, [one.row_counts for one in told], counts, fit_intercept)
+        return cls(tasks, parts, shared, [one.row_counts for one in summaries], counts, fit_intercept)
 
     @property
     def columns(self) -> int:
@@ -114,7 +114,7 @@ class LabelFiles:
         for part, (start, stop) in zip(self.parts, self._spans()):
             mine = chosen[(chosen >= start) & (chosen < stop)] - start
             taken.append(self.tasks.task("sample", _take, part, mine))
-        found: list[Part] = self.tasks.get(taken)
+        found: list[LabelledRows] = self.tasks.get(taken)
         X, Y = (sp.vstack([getattr(one, name) for one in found], format="csr") for name in ("X", "Y"))
         return sp.csr_array(X), Labels.from_y(sp.csr_array(Y))
 
@@ -170,7 +170,7 @@ class LabelFiles:
         return parts, slices
 
 
-def _read(path: str, options: dict[str, Any]) -> Read:
+def _read(path: str, options: dict[str, Any]) -> LabelFile:
     try:
         data = read_multilabel(path, **options)
     except (OSError, ValueError, TypeError) as failure:
@@ -178,24 +178,24 @@ def _read(path: str, options: dict[str, Any]) -> Read:
         raise ValueError(text if path in text else f"{path}: {text}") from None
     positives = sp.csr_array(data.Y, dtype=np.float32, copy=True)  # a file may have rows without labels only
     positives.eliminate_zeros()
-    return Read(data.X, positives, data.feature_names, data.label_names)
+    return LabelFile(data.X, positives, data.feature_names, data.label_names)
 
 
-def _described(data: Read, path: str) -> Described:
+def _described(data: LabelFile, path: str) -> LabelFileSummary:
     rows, labels = np.diff(data.Y.indptr).astype(np.int64), np.bincount(data.Y.indices, minlength=data.Y.shape[1])
     names = data.feature_names, data.label_names
-    return Described(path, path.endswith(BY_NAME), data.X.shape[1], *names, rows, labels)
+    return LabelFileSummary(path, path.endswith(BY_NAME), data.X.shape[1], *names, rows, labels)
 
 
 def _prepared(
-    data: Read,
+    data: LabelFile,
     path: str,
-    shared: Columns,
+    shared: SharedColumns,
     places: NDArray[np.int64] | None,
     normalize: bool,
     fit_intercept: bool,
     dtype: Any,
-) -> Part:
+) -> LabelledRows:
     """A file's rows in the columns of all files."""
     X, found = data.X, data.Y
     labels = found.indices if places is None else places[found.indices].astype(np.int32)
@@ -206,15 +206,15 @@ def _prepared(
     X = sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], shared.n_features))
     X = sp.csr_array(prepare_features(X, normalize, fit_intercept))
     check_size(X, f"{path}: X", dtype)
-    return Part(X, Y)
+    return LabelledRows(X, Y)
 
 
-def _take(part: Part, rows: Array) -> Part:
-    return Part(part.X[rows], part.Y[rows])
+def _take(part: LabelledRows, rows: Array) -> LabelledRows:
+    return LabelledRows(part.X[rows], part.Y[rows])
 
 
-def _cut(parts: list[Part], slices: list[Chunk]) -> Part:
-    return Part(
+def _cut(parts: list[LabelledRows], slices: list[Chunk]) -> LabelledRows:
+    return LabelledRows(
         *(
             sp.csr_array(sp.vstack([getattr(part, name)[a:b] for part, (a, b) in zip(parts, slices)], format="csr"))
             for name in ("X", "Y")
@@ -222,15 +222,15 @@ def _cut(parts: list[Part], slices: list[Chunk]) -> Part:
     )
 
 
-def _features(part: Part) -> Any:
+def _features(part: LabelledRows) -> Any:
     return part.X
 
 
-def _labels(part: Part, chunk: Chunk) -> Any:
+def _labels(part: LabelledRows, chunk: Chunk) -> Any:
     return sp.csr_array(part.Y[:, slice(*chunk)])
 
 
-def _by_rows(part: Part, start: int, weights: Array) -> Piece:
+def _by_rows(part: LabelledRows, start: int, weights: Array) -> Piece:
     return Piece(start, _compressed(part.Y, weights[:1] if (weights == weights[0]).all() else weights[part.Y.indices]))
 
 

@@ -12,9 +12,16 @@ import numpy as np
 from everypair.data.pairs import Pairs
 from everypair.distribute.sharded_pairs import ShardedPairs
 from everypair.distribute.solving import work
-from everypair.distribute.solving.set_up import Terms, compiled_everywhere, make_sides, random_start, sharded_solver
+from everypair.distribute.solving.set_up import (
+    ShardTerms,
+    compiled_everywhere,
+    make_sides,
+    random_start,
+    sharded_solver,
+)
 from everypair.distribute.solving.shard_checkpoint import ShardCheckpoint
-from everypair.distribute.solving.solver import ShardedSide
+from everypair.distribute.solving.sides import Sides
+from everypair.distribute.solving.space import ShardSpace
 from everypair.distribute.tasks import Tasks
 from everypair.problem.layout import RIGHT
 from everypair.problem.losses import Loss
@@ -29,13 +36,11 @@ from everypair.solvers.state import Factors
 from everypair.training.train import Keeper, train
 from everypair.training.warm_up import sweep_on_two_pairs
 
-Sides = tuple[ShardedSide, ShardedSide]
-
 
 def train_on_cluster(
     tasks: Tasks,
     pairs: ShardedPairs,
-    terms: Terms,
+    terms: ShardTerms,
     steps: RowSteps,
     rules: StopRules,
     random: np.random.Generator,
@@ -55,15 +60,17 @@ def train_on_cluster(
     begin = random_start(tasks, sides, terms, random)
     if right is not None:
         side = sides[RIGHT]
-        given = [
+        starts = [
             tasks.task("begin-right", work.begin, shard, right[slice(*chunk)], place=place)
             for shard, chunk, place in zip(side.shards, side.borders, side.places)
         ]
-        begin = replace(begin, right=tasks.start(given))
+        begin = replace(begin, right=tasks.start(starts))
     solver: Any = sharded_solver(tasks, pairs, sides, terms, steps, balance=accelerate)
     warm_up = partial(_warm_up, terms.loss, steps, terms.layout.columns, terms.dtype)
+    if accelerate:
+        solver = Momentum(solver, ShardSpace(tasks, sides))
     outcome = train(
-        Momentum(solver) if accelerate else solver, begin, rules, warm_up=partial(compiled_everywhere, tasks, warm_up),
+        solver, begin, rules, warm_up=partial(compiled_everywhere, tasks, warm_up),
         validate=None if validator is None else validator(sides),
         identity=(*identity, pairs.shape, *pairs.stored, pairs.stored_weight), **options,
     )  # fmt: skip

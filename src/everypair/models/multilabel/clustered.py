@@ -14,7 +14,7 @@ from everypair.distribute.cluster import Cluster, files_of
 from everypair.distribute.feature_rows import FeatureRows, rows_here
 from everypair.distribute.reading.label_files import LabelFiles
 from everypair.distribute.sharded_pairs import ShardedPairs, pairs_from_matrix
-from everypair.distribute.solving.set_up import Terms as ClusterTerms
+from everypair.distribute.solving.set_up import ShardTerms
 from everypair.distribute.solving.train import train_on_cluster
 from everypair.distribute.tasks import Tasks
 from everypair.models.multilabel.problem import CountedLabels, LabelProblem, Terms
@@ -108,7 +108,7 @@ class RowsThere:
 
         outcome, _ = train_on_cluster(
             self.tasks, pairs,
-            ClusterTerms(terms.loss, negatives, Ridge.checked(reg, 0.0), Layout(rank), dtype, (features, None)),
+            ShardTerms(terms.loss, negatives, Ridge.checked(reg, 0.0), Layout(rank), dtype, (features, None)),
             LABEL_STEPS, rules, random, accelerate=False, right=right, identity=(model, data),
             validator=None if validate is None else lambda sides: lambda state: validate(here(state)), **options,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from everypair.distribute.cluster import GATHERED_BYTES, Cluster
 from everypair.distribute.feature_rows import rows_here
 from everypair.distribute.reading.degree_weights import degree_weighted
 from everypair.distribute.sharded_pairs import ShardedPairs
-from everypair.distribute.solving.set_up import Terms
+from everypair.distribute.solving.set_up import ShardTerms
 from everypair.distribute.solving.train import train_on_cluster
 from everypair.distribute.tasks import Tasks
 from everypair.models.recommend.defaults import auto_negative_weight, auto_reg, rank_for
@@ -23,7 +23,7 @@ from everypair.models.recommend.state import OneClassState
 from everypair.problem.layout import LEFT, RIGHT, Layout
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
-from everypair.problem.objective import Informed
+from everypair.problem.objective import BothSides
 from everypair.problem.ridge import Ridge
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import StopRules
@@ -46,7 +46,7 @@ def fit_on_cluster(
     validation: Any,
     callbacks: Any,
     featured: tuple[bool, bool],
-    inform: Callable[[tuple[int, int], Any], tuple[Informed, Any]],
+    inform: Callable[[tuple[int, int], Any], tuple[BothSides, Any]],
 ) -> tuple[ShardedModel, bool]:
     """Train on a cluster; return the model there, and whether it should be brought here.
 
@@ -79,7 +79,7 @@ def fit_on_cluster(
     negatives = Negatives.from_scheme(pairs, weight, model.negative_scheme, value)
     ridge = Ridge.checked(auto_reg(model.reg, pairs, loss), model.reg_exponent)
     informed, maps = inform(pairs.shape, None if pairs.ids is None else _ids_of(tasks, pairs, featured))
-    terms = Terms(loss, negatives, ridge, layout, dtype, rows_here(informed))
+    terms = ShardTerms(loss, negatives, ridge, layout, dtype, rows_here(informed))
     validator = None
     if validation is not None:
         validation = ShardedModel(tasks, pairs, [], [], ()).held_out(validation, "validation")

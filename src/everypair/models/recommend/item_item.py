@@ -26,7 +26,7 @@ from everypair.models.recommend.state import NamedState
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.parallel import even_chunks, resolve_threads
-from everypair.problem.item_gram import Columns, ItemGram, degree_weights, dense_gram
+from everypair.problem.item_gram import ItemColumns, ItemGram, degree_weights, dense_gram
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import ScoredRows
 from everypair.solvers.item_regression import ItemRidge, closed_form, closed_form_by_users, imputed, regress
@@ -273,7 +273,7 @@ class ItemItem(ScoredModel):
         threads, ridge = resolve_threads(self.n_threads), self._checked_ridge()
         gram = ItemGram.of(state.interactions, state.user_weights, state.base.dtype, self.memory_mb, threads)
         assert self.neighbors is not None
-        added = Columns.of(columns, state.base.dtype)
+        added = ItemColumns.of(columns, state.base.dtype)
         nearest = gram.nearest_of(added, min(self.neighbors, n_items), threads)
         said = regress(gram, nearest, added, ridge, threads)[gram.label]
         without = np.flatnonzero(np.diff(added.start) == 0)

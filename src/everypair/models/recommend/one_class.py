@@ -244,7 +244,7 @@ class OneClassMF(GrowingModel):
         validate = make_validator(seen, validation, self.patience, threads)
         informed, maps = informed_sides(options, pairs.shape, *given, dtype)
         objective = Objective(
-            pairs, loss, negatives, ridge, layout=layout, dtype=dtype, n_threads=threads, informed=informed,
+            pairs, loss, negatives, ridge, layout=layout, dtype=dtype, n_threads=threads, side_information=informed,
             negative_loss=self.negative_loss,
         )  # fmt: skip
         begin = warm_start(objective, layout, random, start)

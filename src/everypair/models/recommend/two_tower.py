@@ -299,14 +299,14 @@ class TwoTower(GrowingModel):
         if rows is None:
             assert plan.feature_map is not None
             count = plan.feature_map(features, None, plan.dtype).shape[0]
-            return plan.tower(count, features, known=False).at(theta).factors
+            return plan.tower(count, features, with_ids=False).at(theta).factors
         problem = self._row_problem(side, rows, self._aligned_targets(rows, targets), weights, values)
         other = self.right_factors_ if side == LEFT else self.left_factors_
         if plan.function is not None:
             if features is not None:
                 raise ValueError("with towers of your own describe new entities by interactions or by features.")
             return solve_to_optimum(problem, other, plan.n_threads)
-        said = plan.said(theta, rows.shape[0], features)
+        said = plan.feature_product(theta, rows.shape[0], features)
         tower = Perceptron(Inputs(len(said)), plan.layers, plan.dtype)
         return folded_rows(tower, theta, said, problem, other, state.reg[side], plan.n_threads)
 

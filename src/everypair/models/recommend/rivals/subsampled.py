@@ -185,7 +185,14 @@ class SubsampledMF(FactorizationModel):
 
         def objective_of(counted: Pairs) -> Objective:
             return Objective(
-                counted, loss, negatives, ridge, layout=layout, dtype=dtype, n_threads=threads, informed=informed
+                counted,
+                loss,
+                negatives,
+                ridge,
+                layout=layout,
+                dtype=dtype,
+                n_threads=threads,
+                side_information=informed,
             )
 
         def draw() -> Objective:
