@@ -21,7 +21,7 @@ from everypair.data.pairs import Compressed
 from everypair.distribute.borders import shard_borders
 from everypair.distribute.feature_rows import FeatureRows
 from everypair.distribute.reading.label_columns import BY_NAME, LabelFileSummary, SharedColumns
-from everypair.distribute.refusal import all_ended
+from everypair.distribute.reading.summaries import naming, summaries
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, work_of
 from everypair.distribute.solving.work import Piece, Sized
 from everypair.distribute.tasks import Tasks
@@ -46,6 +46,7 @@ class LabelledRows(Sized):
 class LabelFile(LabelledRows):
     """Rows as they are in a file, and the names of its columns where it has some."""
 
+    path: str
     feature_names: tuple[str, ...] | None
     label_names: tuple[str, ...] | None
 
@@ -79,23 +80,21 @@ class LabelFiles:
         data = tasks.start(
             [tasks.task("read-labels", _read, path, dict(options), place=place) for path, place in zip(paths, places)]
         )
-        described = tasks.start([tasks.task("describe-labels", _described, *one) for one in zip(data, paths)])
-        with all_ended(tasks, [*data, *described]):
-            summaries: list[LabelFileSummary] = tasks.wait(described)
-        shared = SharedColumns.of(summaries)
-        maps = [shared.label_map(one) for one in summaries]
+        files: list[LabelFileSummary] = summaries(tasks, data, _summary)
+        shared = SharedColumns.of(files)
+        maps = [shared.label_map(one) for one in files]
         counts = np.zeros(shared.n_labels, np.int64)
-        for one, where in zip(summaries, maps):
+        for one, where in zip(files, maps):
             counts[slice(len(one.label_counts)) if where is None else where] += one.label_counts
         if not counts.any():
             raise ValueError("no row of the files has a label: there is nothing to learn.")
         parts = tasks.start(
             [
-                tasks.task("labelled-rows", _prepared, one, path, shared, where, normalize, fit_intercept, dtype)
-                for one, path, where in zip(data, paths, maps)
+                tasks.task("labelled-rows", _prepared, one, shared, where, normalize, fit_intercept, dtype)
+                for one, where in zip(data, maps)
             ]
         )
-        return cls(tasks, parts, shared, [one.row_counts for one in summaries], counts, fit_intercept)
+        return cls(tasks, parts, shared, [one.row_counts for one in files], counts, fit_intercept)
 
     @property
     def columns(self) -> int:
@@ -114,8 +113,8 @@ class LabelFiles:
         for part, (start, stop) in zip(self.parts, self._spans()):
             mine = chosen[(chosen >= start) & (chosen < stop)] - start
             taken.append(self.tasks.task("sample", _take, part, mine))
-        found: list[LabelledRows] = self.tasks.get(taken)
-        X, Y = (sp.vstack([getattr(one, name) for one in found], format="csr") for name in ("X", "Y"))
+        rows: list[LabelledRows] = self.tasks.get(taken)
+        X, Y = (sp.vstack([getattr(one, name) for one in rows], format="csr") for name in ("X", "Y"))
         return sp.csr_array(X), Labels.from_y(sp.csr_array(Y))
 
     def sharded(
@@ -171,25 +170,21 @@ class LabelFiles:
 
 
 def _read(path: str, options: dict[str, Any]) -> LabelFile:
-    try:
+    with naming(path):
         data = read_multilabel(path, **options)
-    except (OSError, ValueError, TypeError) as failure:
-        text = str(failure)
-        raise ValueError(text if path in text else f"{path}: {text}") from None
     positives = sp.csr_array(data.Y, dtype=np.float32, copy=True)  # a file may have rows without labels only
     positives.eliminate_zeros()
-    return LabelFile(data.X, positives, data.feature_names, data.label_names)
+    return LabelFile(data.X, positives, path, data.feature_names, data.label_names)
 
 
-def _described(data: LabelFile, path: str) -> LabelFileSummary:
+def _summary(data: LabelFile) -> LabelFileSummary:
     rows, labels = np.diff(data.Y.indptr).astype(np.int64), np.bincount(data.Y.indices, minlength=data.Y.shape[1])
     names = data.feature_names, data.label_names
-    return LabelFileSummary(path, path.endswith(BY_NAME), data.X.shape[1], *names, rows, labels)
+    return LabelFileSummary(data.path, data.path.endswith(BY_NAME), data.X.shape[1], *names, rows, labels)
 
 
 def _prepared(
     data: LabelFile,
-    path: str,
     shared: SharedColumns,
     places: NDArray[np.int64] | None,
     normalize: bool,
@@ -197,15 +192,15 @@ def _prepared(
     dtype: Any,
 ) -> LabelledRows:
     """A file's rows in the columns of all files."""
-    X, found = data.X, data.Y
-    labels = found.indices if places is None else places[found.indices].astype(np.int32)
-    Y = sp.csr_array((found.data, labels, found.indptr), (X.shape[0], shared.n_labels))
+    X, Y = data.X, data.Y
+    labels = Y.indices if places is None else places[Y.indices].astype(np.int32)
+    Y = sp.csr_array((Y.data, labels, Y.indptr), (X.shape[0], shared.n_labels))
     Y.sort_indices()
     if data.feature_names is not None and data.feature_names != shared.feature_names:
-        X = NamedColumns(X, data.feature_names).in_order(shared.feature_names or (), path)
+        X = NamedColumns(X, data.feature_names).in_order(shared.feature_names or (), data.path)
     X = sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], shared.n_features))
     X = sp.csr_array(prepare_features(X, normalize, fit_intercept))
-    check_size(X, f"{path}: X", dtype)
+    check_size(X, f"{data.path}: X", dtype)
     return LabelledRows(X, Y)
 
 
