@@ -107,19 +107,3 @@ def test_features_and_graphs_move_along(embeddings):
         values.append(state.objective)
         assert state.objective == pytest.approx(objective.value(state.parameters(0), state.parameters(1)), rel=1e-9)
     assert np.diff(values).max() <= 1e-12 * abs(values[0])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_do_not_change_a_bit(dtype):
-    ends = []
-    for n_threads in (1, 2, 3):
-        problem = build(Case(), shape=(500, 200), dtype=dtype, n_threads=n_threads)
-        solver = Momentum(Alternating(problem.objective, RowSteps()), ArraySpace(n_threads))
-        state = Factors(*start(problem.dense, dtype=dtype))
-        for _ in range(6):
-            state = solver.step(state)
-        ends.append(state)
-    for other in ends[1:]:
-        assert other.objective == ends[0].objective
-        assert np.array_equal(other.left, ends[0].left)
-        assert np.array_equal(other.right, ends[0].right)
