@@ -106,7 +106,7 @@ class Cluster:
             users, items = (
                 tasks.start([tasks.task("ids", as_it_is, ids.values)]) for ids in (events.user_ids, events.item_ids)
             )
-        return replace(pairs, ids=(users, items))
+        return replace(pairs, id_runs=(users, items))
 
     def _events(self, source: Any) -> Events | None:
         """Events that are here; ``None`` for a matrix."""

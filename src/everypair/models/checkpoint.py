@@ -72,6 +72,8 @@ class Checkpoint:
     True
     """
 
+    sharded = False
+
     def __init__(self, path: Any, every: int = 5) -> None:
         self.path = Path(path)
         self.every = integer("every", every)

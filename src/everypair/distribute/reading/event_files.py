@@ -84,7 +84,7 @@ def pairs_from_events(
     if not pairs.nnz:
         raise ValueError(NOTHING_LEFT)
     if not all(stored.all() for stored in pairs.stored):
-        pairs = cut(tasks, *only_used(tasks, coded, pairs))
+        pairs = cut(tasks, *only_used(coded, pairs))
     if not pairs.n_positives:
         raise ValueError("the events have no positive weight: there is nothing to learn from.")
     return pairs

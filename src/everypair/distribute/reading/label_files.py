@@ -146,7 +146,12 @@ class LabelFiles:
             PairsOfSide(borders[side], places[side], self.tasks.start(one)) for side, one in enumerate((rows, columns))
         )
         pairs = ShardedPairs(
-            (self.n_rows, len(counts[1])), (sides[0], sides[1]), *counts, counts, float(counts[1] @ label_weights)
+            self.tasks,
+            (self.n_rows, len(counts[1])),
+            (sides[0], sides[1]),
+            *counts,
+            counts,
+            float(counts[1] @ label_weights),
         )
 
         def features(tasks: Tasks, mine: PairsOfSide) -> list[Any]:

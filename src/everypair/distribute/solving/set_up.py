@@ -42,9 +42,10 @@ class ShardTerms:
     features: BothRows = (None, None)
 
 
-def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: ShardTerms) -> Sides:
+def make_sides(pairs: ShardedPairs, terms: ShardTerms) -> Sides:
     """Turn both sides' pieces into shards, and find out which rows have to travel where."""
-    negatives, both = terms.negatives, (terms.negatives.left, terms.negatives.right)
+    tasks, negatives = pairs.tasks, terms.negatives
+    both = (terms.negatives.left, terms.negatives.right)
     sides = []
     for side, mine in enumerate(pairs.sides):
         opposite = pairs.sides[1 - side]
@@ -173,16 +174,11 @@ def random_start(tasks: Tasks, sides: Sides, terms: ShardTerms, random: np.rando
 
 
 def sharded_solver(
-    tasks: Tasks,
-    pairs: ShardedPairs,
-    sides: Sides,
-    terms: ShardTerms,
-    steps: RowSteps,
-    balance: bool,
+    pairs: ShardedPairs, sides: Sides, terms: ShardTerms, steps: RowSteps, balance: bool
 ) -> ShardedAlternating:
     """The solver of these sides."""
     square = GramSquare.of(terms.negatives, pairs.stored_weight, terms.dtype)
-    return ShardedAlternating(tasks, sides, square, terms.layout, steps, balance)
+    return ShardedAlternating(pairs.tasks, sides, square, terms.layout, steps, balance)
 
 
 def compiled_everywhere(tasks: Tasks, warm_up: Callable[[], object]) -> None:

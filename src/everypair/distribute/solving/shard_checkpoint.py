@@ -42,6 +42,8 @@ class ShardCheckpoint:
     ShardCheckpoint('/shared/run-7', every=2)
     """
 
+    sharded = True
+
     def __init__(self, folder: Any, every: int = 5) -> None:
         self.folder = absolute(folder)
         self.every = integer("every", every)

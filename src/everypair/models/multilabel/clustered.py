@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from everypair.distribute.answering.sharded_model import gathered_rows
+from everypair.distribute.answering.sharded_factors import gathered_rows
 from everypair.distribute.cluster import Cluster, files_of
 from everypair.distribute.feature_rows import FeatureRows, rows_here
 from everypair.distribute.reading.label_files import LabelFiles
@@ -107,10 +107,10 @@ class RowsThere:
             return replace(state, left=weights, right=right, left_parameters=weights)
 
         outcome, _ = train_on_cluster(
-            self.tasks, pairs,
+            pairs,
             ShardTerms(terms.loss, negatives, Ridge.checked(reg, 0.0), Layout(rank), dtype, (features, None)),
             LABEL_STEPS, rules, random, accelerate=False, right=right, identity=(model, data),
-            validator=None if validate is None else lambda sides: lambda state: validate(here(state)), **options,
+            validate=None if validate is None else lambda state: validate(here(state)), **options,
         )  # fmt: skip
         return replace(outcome, state=here(outcome.state))
 

@@ -16,7 +16,6 @@ from everypair import check
 from everypair.data.ids import Ids
 from everypair.data.label_names import check_rows_together, named_labels
 from everypair.data.labels import Labels
-from everypair.distribute.solving.train import check_keeper
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import Kernel
 from everypair.metrics.multilabel import multilabel_metrics
@@ -30,6 +29,7 @@ from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss, get_loss
 from everypair.solvers.loop import Callback, checked_callbacks
 from everypair.solvers.state import Factors
+from everypair.training.train import check_keeper
 from everypair.types import Array
 
 
@@ -184,7 +184,7 @@ class MultiLabelMF(MultiLabelClassifier):
         if self.patience is not None and validation is None:
             raise ValueError("patience needs validation data: fit(X, Y, validation=(X_other, Y_other)).")
         callbacks = checked_callbacks(callbacks)
-        check_keeper(callbacks, client)
+        check_keeper(callbacks, sharded=client is not None)
         for_fit, for_threshold = check.generator(self.random_state).spawn(2)
         there, names, kernel_map = None, None, None
         if is_folder(X):

@@ -23,7 +23,7 @@ from everypair.solvers.choose import solver_maker
 from everypair.solvers.loop import Callback, Outcome
 from everypair.solvers.state import Factors
 from everypair.training.start import warm_start
-from everypair.training.train import train
+from everypair.training.train import check_keeper, train
 from everypair.training.validation import make_validator
 from everypair.training.warm_up import sweep_on_two_pairs
 
@@ -82,6 +82,7 @@ class Here:
 
     def read(self, arguments: FitArguments, values: SimpleNamespace) -> DataHere:
         """Read events or a matrix, and check what is said of both sides."""
+        check_keeper(tuple(arguments.callbacks), sharded=False)
         source = training_data(
             arguments.interactions,
             features=arguments.features,
