@@ -32,7 +32,7 @@ from everypair.types import Array
 
 
 @dataclass(frozen=True)
-class LabelledRows(Sized):
+class LabelFileRows(Sized):
     """Rows of features and their positives, both csr."""
 
     X: Any
@@ -43,7 +43,7 @@ class LabelledRows(Sized):
 
 
 @dataclass(frozen=True)
-class LabelFile(LabelledRows):
+class LabelFile(LabelFileRows):
     """Rows as they are in a file, and the names of its columns where it has some."""
 
     path: str
@@ -113,7 +113,7 @@ class LabelFiles:
         for part, (start, stop) in zip(self.parts, self._spans()):
             mine = chosen[(chosen >= start) & (chosen < stop)] - start
             taken.append(self.tasks.task("sample", _take, part, mine))
-        rows: list[LabelledRows] = self.tasks.get(taken)
+        rows: list[LabelFileRows] = self.tasks.get(taken)
         X, Y = (sp.vstack([getattr(one, name) for one in rows], format="csr") for name in ("X", "Y"))
         return sp.csr_array(X), Labels.from_y(sp.csr_array(Y))
 
@@ -195,7 +195,7 @@ def _prepared(
     normalize: bool,
     fit_intercept: bool,
     dtype: Any,
-) -> LabelledRows:
+) -> LabelFileRows:
     """A file's rows in the columns of all files."""
     X, Y = data.X, data.Y
     labels = Y.indices if places is None else places[Y.indices].astype(np.int32)
@@ -206,15 +206,15 @@ def _prepared(
     X = sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], shared.n_features))
     X = sp.csr_array(prepare_features(X, normalize, fit_intercept))
     check_size(X, f"{data.path}: X", dtype)
-    return LabelledRows(X, Y)
+    return LabelFileRows(X, Y)
 
 
-def _take(part: LabelledRows, rows: Array) -> LabelledRows:
-    return LabelledRows(part.X[rows], part.Y[rows])
+def _take(part: LabelFileRows, rows: Array) -> LabelFileRows:
+    return LabelFileRows(part.X[rows], part.Y[rows])
 
 
-def _cut(parts: list[LabelledRows], slices: list[Chunk]) -> LabelledRows:
-    return LabelledRows(
+def _cut(parts: list[LabelFileRows], slices: list[Chunk]) -> LabelFileRows:
+    return LabelFileRows(
         *(
             sp.csr_array(sp.vstack([getattr(part, name)[a:b] for part, (a, b) in zip(parts, slices)], format="csr"))
             for name in ("X", "Y")
@@ -222,15 +222,15 @@ def _cut(parts: list[LabelledRows], slices: list[Chunk]) -> LabelledRows:
     )
 
 
-def _features(part: LabelledRows) -> Any:
+def _features(part: LabelFileRows) -> Any:
     return part.X
 
 
-def _labels(part: LabelledRows, chunk: Chunk) -> Any:
+def _labels(part: LabelFileRows, chunk: Chunk) -> Any:
     return sp.csr_array(part.Y[:, slice(*chunk)])
 
 
-def _by_rows(part: LabelledRows, start: int, weights: Array) -> Piece:
+def _by_rows(part: LabelFileRows, start: int, weights: Array) -> Piece:
     return Piece(start, _compressed(part.Y, weights[:1] if (weights == weights[0]).all() else weights[part.Y.indices]))
 
 

@@ -86,7 +86,7 @@ class Prepared(Sized):
 
 
 @dataclass(frozen=True)
-class Regression(Sized):
+class RidgeFactor(Sized):
     """The Cholesky factor of XᵀΛX + λ_f I."""
 
     factor: NDArray[np.float64]
@@ -150,11 +150,11 @@ def ridge_form(shard: Shard) -> Array:
         return shard.features.gram(shard.problem.ridge)
 
 
-def factorised(form: Array, ridge: float) -> Regression:
+def factorised(form: Array, ridge: float) -> RidgeFactor:
     """XᵀΛX + λ_f I of all rows, ready to be solved with."""
     with single_threaded_blas():
         lowest = feature_ridge(ridge, np.diag(form))
-        return Regression(scipy.linalg.cho_factor(form + lowest * np.eye(len(form)))[0])
+        return RidgeFactor(scipy.linalg.cho_factor(form + lowest * np.eye(len(form)))[0])
 
 
 def explained(shard: Shard, this: Rows) -> Array:
@@ -163,7 +163,7 @@ def explained(shard: Shard, this: Rows) -> Array:
     return shard.features.adjoint(shard.problem.ridge[:, None] * this.factors.astype(np.float64), worker_threads())
 
 
-def regressed(regression: Regression, parts: Array, free: NDArray[np.bool_], dtype: Any) -> Array:
+def regressed(regression: RidgeFactor, parts: Array, free: NDArray[np.bool_], dtype: Any) -> Array:
     """The W that costs least while all factors stay: (XᵀΛX + λ_f I)⁻¹ XᵀΛU."""
     with single_threaded_blas():
         weights = scipy.linalg.cho_solve((regression.factor, False), parts)
