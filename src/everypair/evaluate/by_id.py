@@ -28,11 +28,6 @@ def without_ids(model: Any, train: Any, test: Any, fold_in: Any = None) -> InPos
     >>> without_ids(Popularity().fit(train), train, {"user": ["ann"], "item": ["rain"]}).test.toarray().tolist()
     [[0.0, 1.0], [0.0, 0.0]]
     """
-    learnt = getattr(model, "__dict__", {})
-    if "sharded_" in learnt and "state_" not in learnt:
-        raise ValueError(
-            "the model is on the cluster: model.sharded_.metrics(test) ranks there, gather() brings it here."
-        )
     sources = {"train": train, "test": test, "fold_in": fold_in}
     events = {
         name: found
