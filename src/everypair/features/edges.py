@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from everypair.data.ids import Ids
 from everypair.data.tables import Problems, Table, TextOptions, listed_names, open_table, resolve_names
-from everypair.features.align import positions_of
+from everypair.features.matching import check_extra, positions_of
 
 USUAL = (
     *(("source", "target"), ("from", "to"), ("src", "dst"), ("left", "right"), ("follower", "followee")),
@@ -50,8 +50,7 @@ def edge_graph(
     """
     if not isinstance(ids, Ids):
         raise TypeError(f"ids must be Ids, such as events.user_ids, got {type(ids).__name__}: wrap them in Ids(…).")
-    if extra not in ("error", "drop"):
-        raise ValueError(f'extra must be "error" or "drop", got {extra!r}.')
+    check_extra(extra)
     table = open_table(source, TextOptions(delimiter, header, quote, encoding), [left, right, weight])
     given = {name: value for name, value in (("left", left), ("right", right)) if value != "auto"}
     ends = resolve_names(table, given | ({} if weight is None else {"weight": weight})) if given or weight else {}

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from everypair.check import integer
 from everypair.data.ids import Ids
 from everypair.data.tables import Column, TextOptions, open_table
-from everypair.features.align import aligned_columns, find_owners
 from everypair.features.categories import CategoryFeature
+from everypair.features.matching import aligned_columns, find_row_ids
 from everypair.features.numbers import DateFeature, NumberFeature
 from everypair.features.table_kinds import check_kinds, check_names, guess_kinds
 from everypair.features.words import HashedTextFeature, TextFeature
@@ -79,8 +79,8 @@ class TableFeatures:
         kinds = {feature.column: _kind_of(feature) for feature in self.features}
         table = open_table(source, TextOptions(**text_options), list(kinds))
         check_names(table, list(kinds))
-        owners = None if ids is None else find_owners(table, source, id, ids, list(kinds))
-        columns, rows = aligned_columns(table, _read_as(kinds), ids, owners, absent, extra)
+        row_ids = None if ids is None else find_row_ids(table, source, id, ids, list(kinds))
+        columns, rows = aligned_columns(table, _read_as(kinds), ids, row_ids, absent, extra)
         return _side_by_side([feature.transform(columns[feature.column]) for feature in self.features], rows)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -190,15 +190,15 @@ def table_features(
     table = open_table(source, TextOptions(delimiter, header, quote, encoding), [id, *(kinds or ())])
     if kinds is not None:
         check_kinds(table, kinds)
-    owners = find_owners(table, source, id, ids, list(kinds or ()))
+    row_ids = find_row_ids(table, source, id, ids, list(kinds or ()))
     if kinds is None:
-        kinds = guess_kinds(table, [name for name in table.names if name != owners.column], separator)
+        kinds = guess_kinds(table, [name for name in table.names if name != row_ids.column], separator)
         if verbose:
             said = ", ".join(f"{name!r} {kind}" for name, kind in kinds.items())
-            print(f"{table.place}ids {owners.column!r}, features {said or 'none'}; kinds= chooses.", file=sys.stderr)
+            print(f"{table.place}ids {row_ids.column!r}, features {said or 'none'}; kinds= chooses.", file=sys.stderr)
     if not kinds:
         raise ValueError(f"{table.place}There is no column to make features of besides the ids.")
-    columns, rows = aligned_columns(table, _read_as(kinds), ids, owners, absent, extra)
+    columns, rows = aligned_columns(table, _read_as(kinds), ids, row_ids, absent, extra)
     options = (separator, min_count, n_hashed)
     encoder = TableFeatures(tuple(_learnt(name, kind, columns[name], *options) for name, kind in kinds.items()))
     matrix = _side_by_side([one.transform(columns[one.column]) for one in encoder.features], rows)

@@ -1,0 +1,58 @@
+"""Values as messages and tables show them: lists of names, long texts cut short, numbers in three digits, columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def listed(names: Iterable[Any], most: int = 5) -> str:
+    """Return names for a message: the first few, and how many more there are.
+
+    >>> listed(["a", "b"]), listed(range(9), 3)
+    ("'a', 'b'", '0, 1, 2 and 6 more')
+    """
+    every = list(names)
+    first = ", ".join(shortened(name, 60) for name in every[:most])
+    return first if len(every) <= most else f"{first} and {len(every) - most} more"
+
+
+def shortened(value: Any, most: int = 40) -> str:
+    """Return a value as Python writes it; a text of more than ``most`` characters is cut.
+
+    >>> shortened("drama"), shortened("a" * 9, 6), shortened(7)
+    ("'drama'", "'aaa...'", '7')
+    """
+    if isinstance(value, str) and len(value) > most:
+        value = value[: most - 3] + "..."
+    return repr(value)
+
+
+def in_digits(value: Any) -> str:
+    """Return a parameter's value for a table: numbers in three digits, a dash for None.
+
+    >>> in_digits(0.0123456), in_digits(("degree", 0.25)), in_digits(None)
+    ('0.0123', 'degree 0.25', '–')
+    """
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if isinstance(value, tuple):
+        return " ".join(map(in_digits, value))
+    return "–" if value is None else str(value)
+
+
+def in_columns(rows: Sequence[Sequence[str]], left: int = 0) -> str:
+    """Return rows of cells as aligned lines; the first ``left`` columns lean to the left, the others to the right.
+
+    >>> print(in_columns([["model", "ndcg"], ["OneClassMF", "0.31"]], left=1))
+    model       ndcg
+    OneClassMF  0.31
+    """
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in rows
+    )
