@@ -10,11 +10,10 @@ not match is refused by name. What was learnt is kept in a frozen object of plai
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,6 +51,14 @@ class TableFeatures:
 
     features: tuple[Feature, ...]
 
+    def __post_init__(self) -> None:
+        for feature in self.features:
+            is_whole = isinstance(feature, Feature)
+            if isinstance(feature, TextFeature):
+                is_whole = feature.idf.shape == (len(feature.words),)
+            if not is_whole:
+                raise ValueError(f"the stored features are damaged: {feature!r:.80} is none.")
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns of `transform`."""
@@ -82,33 +89,6 @@ class TableFeatures:
         row_ids = None if ids is None else find_row_ids(table, source, id, ids, list(kinds))
         columns, rows = aligned_columns(table, _read_as(kinds), ids, row_ids, absent, extra)
         return _side_by_side([feature.transform(columns[feature.column]) for feature in self.features], rows)
-
-    def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return everything as plain values and arrays, for files without pickle.
-
-        >>> table = table_features({"item": [1, 2], "year": [1990, 2000]}, Ids([1, 2]), kinds={"year": "number"})
-        >>> table.encoder.to_parts()[0]
-        {'features': [{'kind': 'number', 'column': 'year', 'mean': 1995.0, 'scale': 5.0, 'marks_missing': False}]}
-        """
-        plain = []
-        arrays: dict[str, NDArray[Any]] = {}
-        for place, feature in enumerate(self.features):
-            values = dataclasses.asdict(feature)
-            arrays |= {f"{place}.{name}": value for name, value in values.items() if isinstance(value, np.ndarray)}
-            kept = {name: value for name, value in values.items() if not isinstance(value, np.ndarray)}
-            plain.append(
-                {"kind": _kind_of(feature)} | {k: list(v) if isinstance(v, tuple) else v for k, v in kept.items()}
-            )
-        return {"features": plain}, arrays
-
-    @classmethod
-    def from_parts(cls, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Make what `to_parts` took apart; anything else is refused."""
-        features = []
-        for place, plain in enumerate(values["features"]):
-            own = {key.partition(".")[2]: array for key, array in arrays.items() if key.partition(".")[0] == str(place)}
-            features.append(_restored(plain, own))
-        return cls(tuple(features))
 
 
 @dataclass(frozen=True)
@@ -222,22 +202,6 @@ def _read_as(kinds: Mapping[Any, str]) -> dict[Any, str]:
 
 def _kind_of(feature: Feature) -> str:
     return next(kind for kind, made in FEATURES.items() if isinstance(feature, made))
-
-
-def _restored(plain: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Feature:
-    """Make a feature of stored values, after checking that they are those it has."""
-    made: Any = FEATURES.get(plain.get("kind", ""))
-    values = {key: value for key, value in plain.items() if key != "kind"} | arrays
-    if made is None or set(values) != {one.name for one in dataclasses.fields(made)}:
-        raise ValueError(f"the stored features are damaged: {str(dict(plain))[:80]} is none.")
-    if made is DateFeature:
-        values["years"] = _restored({"kind": "number", **values["years"]}, {})
-    restored: Feature = made(
-        **{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-    )
-    if isinstance(restored, TextFeature) and restored.idf.shape != (len(restored.words),):
-        raise ValueError("the stored features are damaged: there is not one idf per word.")
-    return restored
 
 
 def _side_by_side(parts: list[Any], rows: NDArray[np.int64]) -> Any:

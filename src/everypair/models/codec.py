@@ -3,9 +3,9 @@
     value ⟷ (a tree of JSON, {name: array})
 
 None, booleans, numbers, strings and lists are JSON already. Everything else is a dict with one tag: an array, a sparse
-matrix or ids by name, a tuple, a dict, names, an encoder of tables, a built-in loss, a status, a dtype, something left
-out, or an object of a registered class with its fields. Nothing else is written, and reading builds nothing but these:
-no code can come out of a file.
+matrix or ids by name, a tuple, a dict, names, a built-in loss, a status, a dtype, something left out, or an object of a
+registered class with its fields. Nothing else is written, and reading builds nothing but these: no code can come out
+of a file.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from everypair.data.ids import Ids
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
-from everypair.features.kernel_map import KernelMap
-from everypair.features.nystrom import NystromFeatures
-from everypair.features.table import TableFeatures
+from everypair.features.nystrom import KernelMap
+from everypair.features.table import FEATURES, TableFeatures
 from everypair.models.serve_only import Dropped
 from everypair.problem.losses import LOSSES, Loss
 from everypair.problem.negatives import Negatives
@@ -46,7 +45,6 @@ CLASSES: dict[str, type] = {}
 NAMES: dict[type, str] = {}
 NUMBERS = {np.dtype(code).str for code in np.typecodes["AllInteger"] + "?efd"}
 ID_FIELDS = ("integers", "text", "ends")
-LANDMARK_FIELDS = ("gamma_", "landmarks_", "root_", "n_features_in_")
 
 
 def storable(cls: Class, name: str | None = None) -> Class:
@@ -58,7 +56,7 @@ def storable(cls: Class, name: str | None = None) -> Class:
     return cls
 
 
-for _cls in (DegreeWeighting, FeatureMap, KernelMap, Negatives, Ridge, Sampling):
+for _cls in (DegreeWeighting, FeatureMap, KernelMap, Negatives, Ridge, Sampling, TableFeatures, *FEATURES.values()):
     storable(_cls)
 
 
@@ -86,10 +84,6 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         for field in ("indptr", "indices", "data"):
             arrays[f"{name}.{field}"] = getattr(matrix, field)
         return {"csr": name, "shape": list(matrix.shape)}
-    if isinstance(value, TableFeatures):
-        values, own = value.to_parts()
-        arrays |= {f"{name}.{field}": array for field, array in own.items()}
-        return {"table": values, "arrays": name}
     if isinstance(value, Ids):
         arrays |= {f"{name}.{field}": array for field, array in value.to_arrays().items()}
         return {"ids": name}
@@ -107,10 +101,6 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         return {"loss": _loss_name(value)}
     if isinstance(value, np.dtype):
         return {"dtype": value.str}
-    if isinstance(value, NystromFeatures):
-        parameters = encode(value.get_params(deep=False), name, arrays)["dict"]
-        learnt = encode({field: getattr(value, field) for field in LANDMARK_FIELDS}, name, arrays)["dict"]
-        return {"landmarks": {**parameters, **learnt}}
     if type(value) in NAMES:
         content = {field.name: getattr(value, field.name) for field in fields(value)}
         return {"object": NAMES[type(value)], "fields": encode(content, name, arrays)["dict"]}
@@ -140,10 +130,6 @@ def decode(tree: Any, arrays: Arrays) -> Any:
             return np.array(names, object)
         case {"csr": str(name), "shape": [int(rows), int(columns)]}:
             return _matrix(name, (rows, columns), arrays)
-        case {"table": {"features": list()} as values, "arrays": str(name)}:
-            prefix = f"{name}."
-            own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-            return TableFeatures.from_parts(values, own)
         case {"ids": str(name)}:
             own = {field: arrays[f"{name}.{field}"] for field in ID_FIELDS if f"{name}.{field}" in arrays}
             return Ids.from_arrays(own)
@@ -157,8 +143,6 @@ def decode(tree: Any, arrays: Arrays) -> Any:
             return Status[name]
         case {"dtype": str(name)} if name in NUMBERS:
             return np.dtype(name)
-        case {"landmarks": dict(content)}:
-            return _landmarks({key: decode(entry, arrays) for key, entry in content.items()})
         case {"object": str(name), "fields": dict(content)} if name in CLASSES:
             _check_fields(CLASSES[name], set(content))
             return CLASSES[name](**{key: decode(entry, arrays) for key, entry in content.items()})
@@ -172,14 +156,6 @@ def _check_fields(cls: Any, given: set[str]) -> None:
     odd = (given - known) | (known - optional - given)
     if odd:
         raise ValueError(f"the fields of {cls.__name__} are not those of this version: {', '.join(sorted(odd))}.")
-
-
-def _landmarks(content: dict[str, Any]) -> NystromFeatures:
-    learnt = {field: content.pop(field, None) for field in LANDMARK_FIELDS}
-    features = NystromFeatures(**content)
-    for field, value in learnt.items():
-        setattr(features, field, value)
-    return features
 
 
 def _encode_array(value: NDArray[Any], name: str, arrays: Arrays) -> dict[str, Any]:

@@ -17,8 +17,7 @@ from everypair.data.ids import Ids
 from everypair.data.label_names import check_rows_together, named_labels
 from everypair.data.labels import Labels
 from everypair.distribute.solving.train import check_keeper
-from everypair.features.kernel_map import KernelMap
-from everypair.features.nystrom import Kernel
+from everypair.features.nystrom import Kernel, KernelMap
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
