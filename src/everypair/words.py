@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -41,18 +42,29 @@ def in_digits(value: Any) -> str:
     return "–" if value is None else str(value)
 
 
-def in_columns(rows: Sequence[Sequence[str]], left: int = 0) -> str:
-    """Return rows of cells as aligned lines; the first ``left`` columns lean to the left, the others to the right.
+def in_columns(rows: Sequence[Sequence[str]], right: Sequence[bool] | None = None) -> str:
+    """Return rows of cells as aligned lines; columns lean to the ``right``, those of False to the left.
 
-    >>> print(in_columns([["model", "ndcg"], ["OneClassMF", "0.31"]], left=1))
+    >>> print(in_columns([["model", "ndcg"], ["OneClassMF", "0.31"]], right=[False, True]))
     model       ndcg
     OneClassMF  0.31
     """
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths))
-        ).rstrip()
-        for row in rows
-    )
+    right = [True] * len(rows[0]) if right is None else right
+    widths = [max(map(width_of, column)) for column in zip(*rows)]
+    lines = []
+    for row in rows:
+        room = [" " * (width - width_of(cell)) for cell, width in zip(row, widths)]
+        lines.append(
+            "  ".join(gap + cell if last else cell + gap for cell, gap, last in zip(row, room, right)).rstrip()
+        )
+    return "\n".join(lines)
+
+
+def width_of(text: str) -> int:
+    """Columns of a terminal that a text takes: East Asian letters take two, marks on letters none.
+
+    >>> width_of("rain"), width_of("商品"), width_of("e\u0301")
+    (4, 4, 1)
+    """
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)

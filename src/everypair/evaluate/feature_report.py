@@ -18,6 +18,7 @@ from everypair.metrics.stream import KS, summarise
 from everypair.solvers.loop import StopRules
 from everypair.training.clock import Clock
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
+from everypair.words import in_columns
 
 SOURCES = ("left_features", "right_features", "left_graph", "right_graph")
 
@@ -51,7 +52,7 @@ class FeatureReport:
         self._check(part)
         if not self.users:
             return math.nan
-        return rows_error(self.users["all"] - self.users[f"without {part}"], "test")
+        return rows_error(self.users["all"] - self.users[f"without {part}"])
 
     def _check(self, part: str) -> None:
         if f"without {part}" in self.missing:
@@ -61,14 +62,14 @@ class FeatureReport:
             raise ValueError(f"part must be one of {parts}, got {part!r}.")
 
     def __str__(self) -> str:
-        width = max(map(len, self.rows))
-        lines = [f"{'':{width}}  {self.metric:>10}  {'±':>6}  {'adds':>8}  {'±':>6}"]
+        rows = [["", self.metric, "±", "adds", "±"]]
         for name, metrics in self.rows.items():
-            line = f"{name:{width}}  {metrics[self.metric]:10.4f}  {_error(metrics.standard_errors.get(self.metric))}"
+            row = [name, f"{metrics[self.metric]:.4f}", _error(metrics.standard_errors.get(self.metric)), "", ""]
             if name.startswith("without "):
                 part = name.removeprefix("without ")
-                line += f"  {self.gain(part):+8.4f}  {_error(self.gain_error(part))}"
-            lines.append(line.rstrip())
+                row[3:] = [f"{self.gain(part):+.4f}", _error(self.gain_error(part))]
+            rows.append(row)
+        lines = [in_columns(rows, right=[False, True, True, True, True])]
         if self.missing:
             lines.append(f"not measured: {', '.join(self.missing)}")
         return "\n".join(lines)
@@ -154,7 +155,7 @@ def feature_report(
 
 
 def _error(error: float | None) -> str:
-    return f"{'' if error is None or math.isnan(error) else format(error, '.4f'):>6}"
+    return "" if error is None or math.isnan(error) else f"{error:.4f}"
 
 
 def _with_own_vectors(model: Any, side_information: dict[str, Any]) -> Any:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from everypair.check import integer, is_number
 from everypair.metrics import per_row, ranking
 from everypair.metrics.patterns import Matrix, positive_pattern
-from everypair.metrics.stream import MEMORY_MB, ScoreRows
+from everypair.metrics.stream import MEMORY_MB, ScoreRows, check_lengths
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
 
 KS = (1, 3, 5)
@@ -85,7 +85,7 @@ def multilabel_metrics(
     nothing = sp.csr_array(positives.shape, dtype=np.int8)
     ranking.check_truth(nothing, positives, "scores", "truth")
     n_rows, n_labels = positives.shape
-    lengths = _check_lengths(ks)
+    lengths = check_lengths(ks)
     level = _check_threshold(threshold)
     rarity = None if propensities is None else 1 / _check_propensities(propensities, n_labels)
     if block_rows is None:
@@ -217,12 +217,6 @@ def _check_threshold(given: Any) -> float | None:
     if threshold is not None and not is_number(threshold):
         raise ValueError(f"threshold must be a number, a fitted classifier with threshold_, or None, got {given!r}.")
     return threshold
-
-
-def _check_lengths(ks: Sequence[int]) -> list[int]:
-    if not isinstance(ks, (Sequence, np.ndarray)):
-        raise ValueError(f"ks must be a sequence of positive integers such as (1, 3, 5), got {ks!r}.")
-    return [per_row.check_k(length) for length in ks]
 
 
 def _check_propensities(given: Any, n_labels: int) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,16 +103,31 @@ def rank_rows(
     n_threads: int | None,
 ) -> Ranking:
     """Where the positives of every row stand, block by block."""
+    longest = max(lengths, default=0)
     threads = resolve_threads(n_threads)
+    return rank_candidates(lambda rows: [score_rows(rows)], 1, seen, positives, longest, memory_mb, threads)[0]
+
+
+def rank_candidates(
+    score_rows: Callable[[NDArray[np.int64]], Iterable[Any]],
+    count: int,
+    seen: sp.csr_array,
+    positives: sp.csr_array,
+    top: int,
+    memory_mb: float,
+    n_threads: int,
+) -> list[Ranking]:
+    """The same by each of ``count`` scores of a block, given one after the other; ``top`` as for :class:`Ranker`."""
     if not memory_mb > 0:
         raise ValueError(f"memory_mb must be positive, got {memory_mb!r}.")
-    ranker = Ranker(seen, positives, top=max(lengths, default=0))
-    rows = ranker.rows
+    rankers = [Ranker(seen, positives, top) for _ in range(count)]
+    rows = np.flatnonzero(np.diff(positives.indptr))
     row_bytes = positives.shape[1] * np.dtype(np.float64).itemsize
     for start, stop in even_chunks(len(rows), max(1, int(memory_mb * 2**20 / row_bytes))):
         block = rows[start:stop]
-        ranker.add(block, np.asarray(score_rows(block)), threads)
-    return ranker.ranking
+        for ranker, scores in zip(rankers, score_rows(block), strict=True):
+            ranker.add(block, np.asarray(scores), n_threads)
+    return [ranker.ranking for ranker in rankers]
 
 
 def summarise(ranking: Ranking, lengths: Sequence[int], average: str) -> Metrics:

@@ -23,6 +23,7 @@ from everypair.plots.canvas import import_matplotlib, new_figure, to_svg
 from everypair.plots.measure import LENGTH, Measured, measure_model
 from everypair.store.write import check_place, replacing
 from everypair.tuning.result import Tuning
+from everypair.words import in_digits
 
 SHOWN = (f"ndcg@{LENGTH}", f"recall@{LENGTH}", f"precision@{LENGTH}", f"hit_rate@{LENGTH}", f"map@{LENGTH}", "auc")
 LIST_WORDS = {
@@ -259,7 +260,7 @@ def _sensitivity(tuning: Tuning) -> str:
     rows = [
         (
             row["trial"],
-            *(_short(row[name]) for name in tuning.space),
+            *(in_digits(row[name]) for name in tuning.space),
             _signed(row[tuning.metric], row["standard_error"]),
             _signed(row["gain"], row["gain_standard_error"], sign="+"),
             row["state"],
@@ -335,9 +336,3 @@ def _signed(value: float, error: float, sign: str = "") -> str:
     if math.isnan(value):
         return "–"
     return f"{value:{sign}.4f}" + ("" if math.isnan(error) else f" ± {error:.4f}")
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return "–" if value is None else " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -25,45 +25,34 @@ MIDDLE = 0.5
 
 
 @dataclass(frozen=True)
-class Logarithmic:
-    """A positive number between two ends, on a logarithmic scale.
+class Interval:
+    """A number between two ends, on a logarithmic scale or a linear one.
 
-    >>> Logarithmic(0.01, 1.0).at(0.5), Logarithmic(0.01, 1.0).place(0.1)
+    >>> Interval(0.0, 2.0).at(0.25), Interval(0.0, 2.0).place(0.5)
+    (0.5, 0.25)
+    >>> Interval(0.01, 1.0, logarithmic=True).at(0.5), Interval(0.01, 1.0, logarithmic=True).place(0.1)
     (0.1, 0.5)
     """
 
     low: float
     high: float
+    logarithmic: bool = False
 
     def at(self, place: float) -> float:
         """The value at a place from 0 to 1, in three digits."""
-        return float(f"{self.low * (self.high / self.low) ** place:.3g}")
-
-    def place(self, value: Any) -> float:
-        """Where a value lies, at the nearer end or in the middle where it does not."""
-        if not is_number(value) or value <= 0:
-            return MIDDLE
-        return min(max(math.log(value / self.low) / math.log(self.high / self.low), 0.0), 1.0)
-
-
-@dataclass(frozen=True)
-class Linear:
-    """A number between two ends.
-
-    >>> Linear(0.0, 2.0).at(0.25), Linear(0.0, 2.0).place(0.5)
-    (0.5, 0.25)
-    """
-
-    low: float
-    high: float
-
-    def at(self, place: float) -> float:
-        """The value at a place from 0 to 1, in three digits."""
+        if self.logarithmic:
+            return float(f"{self.low * (self.high / self.low) ** place:.3g}")
         return float(f"{self.low + (self.high - self.low) * place:.3g}")
 
     def place(self, value: Any) -> float:
         """Where a value lies, at the nearer end or in the middle where it does not."""
-        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0) if is_number(value) else MIDDLE
+        if not is_number(value) or (self.logarithmic and value <= 0):
+            return MIDDLE
+        if self.logarithmic:
+            share = math.log(value / self.low) / math.log(self.high / self.low)
+        else:
+            share = (value - self.low) / (self.high - self.low)
+        return min(max(share, 0.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -85,7 +74,7 @@ class Options:
         return (self.values.index(value) + 0.5) / len(self.values) if value in self.values else MIDDLE
 
 
-Dimension = Logarithmic | Linear | Options
+Dimension = Interval | Options
 Space = dict[str, Dimension]
 
 
@@ -117,8 +106,8 @@ def checked_space(space: Mapping[str, Any], model: Any) -> Space:
     >>> from everypair import OneClassMF
     >>> checked_space({"reg": (0.01, 1.0), "rank": [16, 32], "reg_exponent": (0, 1)}, OneClassMF())
     ... # doctest: +NORMALIZE_WHITESPACE
-    {'reg': Logarithmic(low=0.01, high=1.0), 'rank': Options(values=(16, 32)), 'reg_exponent': Linear(low=0.0,
-     high=1.0)}
+    {'reg': Interval(low=0.01, high=1.0, logarithmic=True), 'rank': Options(values=(16, 32)),
+     'reg_exponent': Interval(low=0.0, high=1.0, logarithmic=False)}
     """
     known = model.get_params()
     checked: Space = {}
@@ -129,7 +118,7 @@ def checked_space(space: Mapping[str, Any], model: Any) -> Space:
             low, high = map(float, given)
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
                 raise ValueError(f"space[{name!r}] must be (low, high) with low < high, got {given!r}.")
-            checked[name] = Logarithmic(low, high) if low > 0 else Linear(low, high)
+            checked[name] = Interval(low, high, logarithmic=low > 0)
         elif isinstance(given, list) and given:
             checked[name] = Options(tuple(given))
         else:
@@ -160,7 +149,7 @@ def _dimension(name: str, value: Any, largest_rank: int) -> Dimension | None:
             (value, *(("degree", exponent) for exponent in DEGREE_EXPONENTS if ("degree", exponent) != value))
         )
     if name in LOGARITHMIC and is_number(value) and value > 0:
-        return Logarithmic(value / WIDTH, value * WIDTH)
+        return Interval(value / WIDTH, value * WIDTH, logarithmic=True)
     if name in SHARES and is_number(value):
-        return Linear(0.0, 1.0)
+        return Interval(0.0, 1.0)
     return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from everypair.store.write import check_place
-from everypair.tuning.space import Logarithmic, Options, Space
+from everypair.tuning.space import Options, Space
 from everypair.tuning.trial import Trial
 from everypair.tuning.users import Means
 
@@ -72,8 +72,7 @@ class OptunaSearch:
                 known = {_written(value): value for value in dimension.values}
                 values[name] = known[self._open.suggest_categorical(name, list(known))]
             else:
-                log = isinstance(dimension, Logarithmic)
-                raw = self._open.suggest_float(name, dimension.low, dimension.high, log=log)
+                raw = self._open.suggest_float(name, dimension.low, dimension.high, log=dimension.logarithmic)
                 values[name] = float(f"{raw:.3g}")
         return values
 

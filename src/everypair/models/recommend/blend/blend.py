@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from everypair import check
 from everypair.data.pairs import Pairs
+from everypair.data.splits import hold_out
 from everypair.features.feature_map import FeatureMap
 from everypair.kernels.score_rows import add_scaled
 from everypair.models.codec import Arrays, Parts, decode, storable
@@ -23,7 +24,7 @@ from everypair.models.estimator import FittedAttribute, decoded_state
 from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
 from everypair.models.recommend.blend.parts import read_members, written_blend
 from everypair.models.recommend.blend.scale import ROWS_AT_ONCE, rows_of, scale_gram, scaled, scales_of, zero_of
-from everypair.models.recommend.blend.weights import hold_out, search_weights
+from everypair.models.recommend.blend.weights import search_weights
 from everypair.models.recommend.defaults import auto_rank, auto_weighting
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.item_item import ItemItem
