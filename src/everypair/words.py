@@ -18,6 +18,15 @@ def listed(names: Iterable[Any], most: int = 5) -> str:
     return first if len(every) <= most else f"{first} and {len(every) - most} more"
 
 
+def is_or_are(names: Sequence[Any]) -> str:
+    """Return names as the subject of a sentence.
+
+    >>> is_or_are(["age"]), is_or_are(["age", "hair"])
+    ("'age' is", "'age', 'hair' are")
+    """
+    return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"
+
+
 def shortened(value: Any, most: int = 40) -> str:
     """Return a value as Python writes it; a text of more than ``most`` characters is cut.
 

@@ -19,7 +19,7 @@ from everypair.check import as_frame
 from everypair.data.ids import Ids
 from everypair.features.matching import best_match, candidate_ids, id_columns, rows_by_id
 from everypair.features.table import FeatureTable, TableFeatures
-from everypair.words import listed
+from everypair.words import is_or_are, listed
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,7 @@ class NamedColumns:
         missing = [column for column in names if column not in place]
         extra = [column for column in place if column not in wanted]
         if missing or extra:
-            parts = [
-                f"{listed(these)} {'is' if len(these) == 1 else 'are'} {why}"
-                for these, why in ((missing, "missing"), (extra, "new"))
-                if these
-            ]
+            parts = [f"{is_or_are(these)} {why}" for these, why in ((missing, "missing"), (extra, "new")) if these]
             raise ValueError(f"{name} must have the columns it had in training: {' and '.join(parts)}.")
         return self.matrix[:, [place[column] for column in names]]
 

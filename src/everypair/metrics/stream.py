@@ -43,21 +43,15 @@ def stream_metrics(
         values above 0 in ``test`` are the positives, the rest of it is ignored.
     ks
         Lengths of the top lists.
-    average
-        ``"test"``: mean over rows with a test positive (for auc: and with a negative candidate);
-        ``"all"``: mean over all rows, the others counting as 0. Coverage is the same in both.
-    memory_mb
-        A block of scores, taken as float64, is at most so many MiB (but at least one row).
-    n_threads
-        Threads for ranking; ``None`` means every core. Their number does not change a bit of the result.
+    average, memory_mb, n_threads
+        As for :func:`everypair.evaluate.ranking_metrics`: rows are its users. No bit of the result depends on memory
+        and threads.
 
     Returns
     -------
     dict
-        ``precision@k``, ``recall@k``, ``ndcg@k``, ``hit_rate@k``, ``map@k``, ``mean_precision@k``, ``coverage@k``
-        for every k, and ``nhlu``, ``map``, ``auc``: see the functions in `everypair.metrics`. All are in [0, 1],
-        except that auc is NaN where no row has a pair of a positive and a negative. Its ``standard_errors`` holds
-        those of all but coverage, over the rows of the mean.
+        What :func:`~everypair.evaluate.ranking_metrics` returns: all in [0, 1], except that auc is NaN where no row has
+        a pair of a positive and a negative.
 
     Examples
     --------

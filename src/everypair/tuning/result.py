@@ -50,8 +50,8 @@ class Tuning:
         """One sentence."""
         if self.interrupted:
             return (
-                f"Interrupted: {_as_arguments(self.found)} is the best so far, not checked on other users; the model is "
-                "that trial's, without the held-out entries."
+                f"Interrupted: {_as_arguments(self.found)} is the best so far, not checked on other users; the model "
+                "is that trial's, without the held-out entries."
             )
         if math.isnan(self.gain) and len(self.table) > 1:
             problem = next((f": {row['problem'].rstrip('.')}" for row in self.table if row["problem"]), "")
