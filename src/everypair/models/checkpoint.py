@@ -67,7 +67,7 @@ class Checkpoint:
     >>> len(whole.history_)
     8
     >>> fresh = OneClassMF(rank=2, tol=0, max_iter=8, random_state=0).fit(blocks)
-    >>> np.array_equal(whole.left_factors_, fresh.left_factors_)
+    >>> np.array_equal(whole.user_factors_, fresh.user_factors_)
     True
     """
 

@@ -3,9 +3,9 @@
     value ⟷ (a tree of JSON, {name: array})
 
 None, booleans, numbers, strings and lists are JSON already. Everything else is a dict with one tag: an array, a sparse
-matrix or ids by name, a tuple, a dict, names, a built-in loss, a status, a dtype, something left out, or an object of a
-registered class with its fields. Nothing else is written, and reading builds nothing but these: no code can come out
-of a file.
+matrix or ids by name, a tuple, a dict, names, a built-in loss, a status, a dtype, something left out, an estimator with
+its parameters and what it has learnt, or an object of a registered class with its fields. Nothing else is written, and
+reading builds nothing but these: no code can come out of a file.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
 from everypair.features.nystrom import KernelMap
 from everypair.features.table import FEATURES, TableFeatures
+from everypair.models.registry import ESTIMATORS, estimator_class, is_estimator
 from everypair.models.serve_only import Dropped
 from everypair.problem.losses import LOSSES, Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
+from everypair.solvers.choose import Newton
 from everypair.solvers.loop import Status
 
 Arrays = dict[str, NDArray[Any]]
@@ -56,7 +58,10 @@ def storable(cls: Class, name: str | None = None) -> Class:
     return cls
 
 
-for _cls in (DegreeWeighting, FeatureMap, KernelMap, Negatives, Ridge, Sampling, TableFeatures, *FEATURES.values()):
+for _cls in (
+    *(DegreeWeighting, FeatureMap, KernelMap, Negatives, Newton, Ridge, Sampling, TableFeatures),
+    *FEATURES.values(),
+):
     storable(_cls)
 
 
@@ -101,6 +106,8 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         return {"loss": _loss_name(value)}
     if isinstance(value, np.dtype):
         return {"dtype": value.str}
+    if is_estimator(value):
+        return {"estimator": value.written(name, arrays)}
     if type(value) in NAMES:
         content = {field.name: getattr(value, field.name) for field in fields(value)}
         return {"object": NAMES[type(value)], "fields": encode(content, name, arrays)["dict"]}
@@ -143,6 +150,8 @@ def decode(tree: Any, arrays: Arrays) -> Any:
             return Status[name]
         case {"dtype": str(name)} if name in NUMBERS:
             return np.dtype(name)
+        case {"estimator": {"class": str(name)} as values} if name in ESTIMATORS:
+            return estimator_class(name).read(values, arrays)
         case {"object": str(name), "fields": dict(content)} if name in CLASSES:
             _check_fields(CLASSES[name], set(content))
             return CLASSES[name](**{key: decode(entry, arrays) for key, entry in content.items()})

@@ -2,8 +2,8 @@
 
     @estimator
     class Model(Training, Estimator):
-        rank: int = parameter(64, "number of factors k.", check.integer)
-        max_iter: int = parameter(10)  # another default, the text and check of Training
+        rank: int = parameter(default=64, text="number of factors k.", check=check.integer)
+        max_iter: int = parameter(default=10)  # another default, the text and check of Training
 
 ``@estimator`` makes a keyword-only dataclass of the class, as scikit-learn's ``get_params`` and ``clone`` want it, and
 writes the texts into its docstring. :func:`checked` looks at all values before any work begins.
@@ -30,7 +30,7 @@ WIDTH = 116
 SECTIONS = ("Attributes\n", "Examples\n")
 
 
-def parameter(default: Any, text: str = "", check: Check | None = None) -> Any:
+def parameter(*, default: Any, text: str = "", check: Check | None = None) -> Any:
     """Declare a parameter: its default, what it means, and ``check(name, value)``, which returns what is used.
 
     Without a text it is an inherited one with another default.
@@ -47,7 +47,7 @@ def estimator(cls: Class) -> Class:
     >>> @estimator
     ... class Model:
     ...     '''A model.'''
-    ...     rank: int = parameter(64, "number of factors k.")
+    ...     rank: int = parameter(default=64, text="number of factors k.")
     >>> Model(rank=3).rank
     3
     >>> print(Model.__doc__)
@@ -149,29 +149,43 @@ class Threads:
     """What every estimator that uses threads has."""
 
     n_threads: int | None = parameter(
-        None,
-        "threads to use, all cores by default; the result does not depend on it.",
-        lambda name, value: resolve_threads(value),
+        default=None,
+        text="threads to use, all cores by default; the result does not depend on it.",
+        check=lambda name, value: resolve_threads(value),
     )
 
 
 @estimator
-class Training(Threads):
-    """What every estimator that iterates has."""
+class Iterating(Threads):
+    """What every estimator that takes step after step has."""
 
-    max_iter: int = parameter(50, "stop after so many sweeps.", check.integer)
-    tol: float = parameter(3e-4, "stop when the objective falls by less than this share of itself.", check.tolerance)
+    max_iter: int = parameter(default=50, text="stop after so many sweeps.", check=check.integer)
     patience: int | None = parameter(
-        None, "stop after so many sweeps without a better validation metric; the best sweep is kept.", check.patience
+        default=None,
+        text="stop after so many sweeps without a better validation metric; the best sweep is kept.",
+        check=check.patience,
     )
-    time_limit: float | None = parameter(None, "stop after so many seconds of training.", check.seconds)
+    time_limit: float | None = parameter(
+        default=None, text="stop after so many seconds of training.", check=check.seconds
+    )
     random_state: Any = parameter(
-        None,
-        "seed of the start; the same seed gives the same bits on any number of threads.",
-        lambda name, value: check.generator(value),
+        default=None,
+        text="seed of the start; the same seed gives the same bits on any number of threads.",
+        check=lambda name, value: check.generator(value),
     )
-    dtype: str = parameter("float32", '"float32" or "float64".', lambda name, value: check.float_dtype(value))
-    verbose: bool = parameter(False, "show progress.", check.flag)
+    dtype: str = parameter(
+        default="float32", text='"float32" or "float64".', check=lambda name, value: check.float_dtype(value)
+    )
+    verbose: bool = parameter(default=False, text="show progress.", check=check.flag)
+
+
+@estimator
+class Training(Iterating):
+    """What every estimator that minimises an objective has."""
+
+    tol: float = parameter(
+        default=3e-4, text="stop when the objective falls by less than this share of itself.", check=check.tolerance
+    )
 
 
 def stop_rules(values: SimpleNamespace) -> StopRules:
