@@ -31,35 +31,27 @@ LEFT_TO_DO = {
         ("distribute/solving", "distribute/answering"),
     },
     "names": {
-        *("Columns", "Estimate", "Newton", "Part", "Parts", "Point", "RankingState", "Sampling", "Terms", "Told"),
+        *("Columns", "Described", "Estimate", "Newton", "Part", "Parts", "Point", "RankingState", "Regression"),
+        *("Sampling", "Side", "Terms", "Told"),
     },
     "asked": {
         ("models/checkpoint.py", "hasattr(solver, 'memory')"),
-        ("models/estimator.py", "hasattr(model.state_, 'check')"),
-        ("models/recommend/blend/blend.py", "hasattr(model, '_feature_map')"),
-        ("models/recommend/blend/blend.py", "hasattr(model, 'explain')"),
-        ("models/recommend/blend/blend.py", "hasattr(model, method)"),
-        ("models/recommend/blend/blend.py", "inspect.signature(function)"),
-        ("models/recommend/blend/scale.py", "hasattr(model, 'loss')"),
-        ("models/recommend/blend/scale.py", "hasattr(model, 'negative_value')"),
-        ("models/recommend/naming.py", "inspect.signature(method)"),
-        ("models/recommend/one_class.py", "hasattr(self, 'sharded_')"),
-        ("models/recommend/similar_items.py", "hasattr(model, 'models_')"),
         ("solvers/momentum.py", "hasattr(self.solver, 'beyond')"),
         ("solvers/momentum.py", "hasattr(self.solver, 'turned_back')"),
     },
-    "inherits": {("CPLST", "PLST"), ("EnsembleMF", "SubsampledMF")},
-    "distribute": {"OneClassMF"},
+    "inherits": {("CPLST", "PLST")},
+    "distribute": set(),
 }
 
 FOREIGN = {  # objects that are not ours may be asked what they have
     ("models/multilabel/base.py", "hasattr(y, 'dtype')"): "labels of the caller's, perhaps no array",
     ("models/multilabel/base.py", "hasattr(y, 'shape')"): "labels of the caller's, perhaps no array",
     ("models/parameters.py", "inspect.signature(made.__init__)"): "the signature that a dataclass has made",
-    ("models/recommend/blend/blend.py", "hasattr(model, name)"): "a blend takes models of other libraries",
-    ("models/recommend/naming.py", "hasattr(source, 'columns')"): "events of the caller's, perhaps a frame",
-    ("models/recommend/naming.py", "hasattr(source, 'shape')"): "events of the caller's, perhaps a matrix",
-    ("models/recommend/one_class.py", "hasattr(part, 'to_delayed')"): "features of the caller's, perhaps dask's",
+    ("models/recommend/blend/foreign.py", "hasattr(model, name)"): "a blend takes models of other libraries",
+    ("models/recommend/blend/foreign.py", "inspect.signature(model.fit)"): "a blend takes models of other libraries",
+    ("models/recommend/by_id.py", "hasattr(source, 'columns')"): "events of the caller's, perhaps a frame",
+    ("models/recommend/by_id.py", "hasattr(source, 'shape')"): "events of the caller's, perhaps a matrix",
+    ("models/recommend/clustered.py", "hasattr(features, 'to_delayed')"): "features of the caller's, perhaps dask's",
 }
 
 
