@@ -31,7 +31,7 @@ LEFT_TO_DO = {
         ("distribute/solving", "distribute/answering"),
     },
     "names": {
-        *("Columns", "Described", "Estimate", "Newton", "Part", "Parts", "Point", "RankingState", "Regression"),
+        *("Columns", "Described", "Estimate", "Newton", "Part", "Parts", "Point", "Regression"),
         *("Sampling", "Side", "Terms", "Told"),
     },
     "asked": {

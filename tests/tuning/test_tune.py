@@ -187,7 +187,7 @@ def test_at_most_so_many_users(monkeypatch):
     ("estimator", "searched"),
     [
         (SubsampledMF(max_iter=6, rank=8), {"ratio", "reg"}),
-        (EnsembleMF(2, max_iter=4, rank=8), {"ratio", "reg"}),
+        (EnsembleMF(n_models=2, max_iter=4, rank=8), {"ratio", "reg"}),
         (BPR(max_iter=5, rank=8), {"learning_rate", "reg"}),
         (ItemItem(), {"reg", "reg_scale", "negative_weight", "user_exponent"}),
         (OneClassMF(max_iter=5, biases=True), {"rank", "reg", "negative_weight", "weighting"}),
@@ -209,7 +209,7 @@ def test_every_recommender_can_be_tuned(estimator, searched):
 
 def test_a_blend_has_what_one_names():
     found = tune(
-        Blend([model(), ItemItem()]), MATRIX, trials=3, space={"weights": [(1.0, 0.0), (1.0, 0.3), (0.0, 1.0)]}
+        Blend(models=[model(), ItemItem()]), MATRIX, trials=3, space={"weights": [(1.0, 0.0), (1.0, 0.3), (0.0, 1.0)]}
     )
     assert {row["weights"] for row in found.table} == {None, (1.0, 0.0), (1.0, 0.3), (0.0, 1.0)}
 
@@ -282,9 +282,9 @@ def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
     assert not found.beats_default
     assert "not checked on other users" in found.verdict
     best = max(found.table, key=lambda row: row["ndcg@10"])
-    assert found.found == {name: best[name] for name in found.space}
-    assert {name: found.model.get_params()[name] for name in found.found} in (
-        found.found, {"negative_weight": "auto", "reg": "auto", "weighting": None}
+    assert found.best == {name: best[name] for name in found.space}
+    assert {name: found.model.get_params()[name] for name in found.best} in (
+        found.best, {"negative_weight": "auto", "reg": "auto", "weighting": None}
     )  # fmt: skip
     assert found.model.recommend([0], n=2)[0].shape == (1, 2)
 

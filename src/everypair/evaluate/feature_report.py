@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from everypair.evaluate.ranking_metrics import rank_users
 from everypair.metrics.means import Metrics
 from everypair.metrics.per_row import metric_lengths, rows_error, user_metric
 from everypair.metrics.stream import KS, summarise
+from everypair.models.recommend.positions import KINDS
 from everypair.solvers.loop import StopRules
 from everypair.training.clock import Clock
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
@@ -92,7 +93,7 @@ def feature_report(
 
     Features given as a dict of named groups are left out group by group. The model is fitted once with everything, once
     without each part, and once without any side information: parts + 2 fits. A side that needs features
-    (``own_vectors=False``) gets own vectors in the variants that take its last features away. ``time_limit``, in
+    (``Side(own_vectors=False)``) gets own vectors in the variants that take its last features away. ``time_limit``, in
     seconds, and Ctrl-C end the whole report: variants that were not trained by then are named in ``missing``.
 
     >>> import numpy as np
@@ -105,15 +106,15 @@ def feature_report(
     >>> list(report.rows), report.gain("item_features[group]") >= 0
     (['all', 'without item_features[group]', 'none'], True)
     """
-    given = dict(zip(SOURCES, (user_features, item_features, user_graph, item_graph)))
-    given = {name: part for name, part in given.items() if part is not None}
-    if not given:
+    sources = dict(zip(SOURCES, (user_features, item_features, user_graph, item_graph)))
+    sources = {name: part for name, part in sources.items() if part is not None}
+    if not sources:
         raise ValueError("there is no side information to report on: give features or a graph.")
     lengths = sorted({*KS, *metric_lengths(metric)})
     StopRules.checked(1, 0.0, None, time_limit)
-    variants: dict[str, dict[str, Any]] = {"all": given}
-    for name, part in given.items():
-        rest = {other: value for other, value in given.items() if other != name}
+    variants: dict[str, dict[str, Any]] = {"all": sources}
+    for name, part in sources.items():
+        rest = {other: value for other, value in sources.items() if other != name}
         if isinstance(part, Mapping):
             for group in part:
                 kept = {other: value for other, value in part.items() if other != group}
@@ -121,7 +122,7 @@ def feature_report(
         else:
             variants[f"without {name}"] = rest
     variants["none"] = {}
-    if "own_vectors" not in model.get_params():
+    if not {"users", "items"} <= set(model.get_params(deep=False)):
         raise TypeError(f"{type(model).__name__} takes no side information: report on OneClassMF or SubsampledMF.")
     if model.random_state is None:  # one start for all variants, or their differences are partly luck
         model = clone(model).set_params(random_state=int(np.random.default_rng().integers(2**31)))
@@ -159,11 +160,6 @@ def _error(error: float | None) -> str:
 
 
 def _with_own_vectors(model: Any, side_information: dict[str, Any]) -> Any:
-    own = model.own_vectors
-    left, right = own if isinstance(own, tuple | list) else (own, own)
-    return model.set_params(
-        own_vectors=(
-            bool(left) or "user_features" not in side_information,
-            bool(right) or "item_features" not in side_information,
-        )
-    )
+    """A side that has no features in a variant has own vectors there."""
+    bare = [f"{kind}s" for kind in KINDS if f"{kind}_features" not in side_information]
+    return model.set_params(**{name: replace(getattr(model, name), own_vectors=True) for name in bare})

@@ -34,7 +34,7 @@ class RowIds:
     column: Hashable | None
 
 
-def find_row_ids(table: Table, source: Any, id: Hashable | None, ids: Ids, taken: list[Any]) -> RowIds:
+def find_row_ids(table: Table, source: Any, id: Hashable | None, ids: Ids, features: list[Any]) -> RowIds:
     """Return what names the rows: a column, by name or by its usual name, a pandas index, or their order."""
     if not isinstance(ids, Ids):
         raise TypeError(f"ids must be Ids, such as events.item_ids, got {type(ids).__name__}: wrap them in Ids(…).")
@@ -49,7 +49,7 @@ def find_row_ids(table: Table, source: Any, id: Hashable | None, ids: Ids, taken
         return RowIds(FrameTable({INDEX: whole.to_numpy()}), INDEX)
     if id != "auto":
         return RowIds(table, resolve_names(table, {"id": id})["id"])
-    free = [name for name in table.names if name not in taken]
+    free = [name for name in table.names if name not in features]
     roles, plain = id_columns(free, (1, 0))
     usual = roles or plain
     if len(usual) == 1:
@@ -91,8 +91,8 @@ def aligned_columns(
     if len(positions) != size:
         raise ValueError(f"{table.place}Column {name!r} has {len(positions)} rows, others have {size}.")
     places = places_of(positions, len(ids))
-    known = np.flatnonzero(positions >= 0)
-    again = known[places[positions[known]] != known]
+    matched = np.flatnonzero(positions >= 0)
+    again = matched[places[positions[matched]] != matched]
     if len(again):
         t = positions[again[0]]
         where = f"{table.where(int(places[t]))} and {table.where(int(again[0]))}"

@@ -174,8 +174,9 @@ def table_features(
     if kinds is None:
         kinds = guess_kinds(table, [name for name in table.names if name != row_ids.column], separator)
         if verbose:
-            said = ", ".join(f"{name!r} {kind}" for name, kind in kinds.items())
-            print(f"{table.place}ids {row_ids.column!r}, features {said or 'none'}; kinds= chooses.", file=sys.stderr)
+            guesses = ", ".join(f"{name!r} {kind}" for name, kind in kinds.items())
+            line = f"{table.place}ids {row_ids.column!r}, features {guesses or 'none'}; kinds= chooses."
+            print(line, file=sys.stderr)
     if not kinds:
         raise ValueError(f"{table.place}There is no column to make features of besides the ids.")
     columns, rows = aligned_columns(table, _read_as(kinds), ids, row_ids, absent, extra)
@@ -206,11 +207,11 @@ def _kind_of(feature: Feature) -> str:
 
 def _side_by_side(parts: list[Any], rows: NDArray[np.int64]) -> Any:
     """Return the features of every id, 0 where it has no row."""
-    known = sp.csr_array(sp.hstack(parts, format="csr"))
-    if known.shape[1] == 0:
+    rows_there = sp.csr_array(sp.hstack(parts, format="csr"))
+    if rows_there.shape[1] == 0:
         raise ValueError("No feature is left: no value or word appears min_count times; lower it.")
-    padded = sp.csr_array(sp.vstack([known, sp.csr_array((1, known.shape[1]))], format="csr"))
-    matrix = padded[np.where(rows < 0, known.shape[0], rows)].astype(np.float32)
+    padded = sp.csr_array(sp.vstack([rows_there, sp.csr_array((1, rows_there.shape[1]))], format="csr"))
+    matrix = padded[np.where(rows < 0, rows_there.shape[0], rows)].astype(np.float32)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix

@@ -82,8 +82,8 @@ def average_precision(ranking: Ranking, k: int | None = None) -> Values:
 
 def mean_precision(ranking: Ranking, k: int) -> Values:
     """Mean of precision@1 … precision@k, to which a positive of rank r < k adds (1/k) Σ_{j=r+1..k} 1/j."""
-    found = np.minimum(ranking.ranks, k).astype(np.float64)
-    total = ranking.sum_rows(digamma(k + 1.0) - digamma(found + 1.0))  # differences of harmonic numbers
+    places = np.minimum(ranking.ranks, k).astype(np.float64)
+    total = ranking.sum_rows(digamma(k + 1.0) - digamma(places + 1.0))  # differences of harmonic numbers
     return np.minimum(_ratio(total, k * (ranking.n_positives > 0)), 1.0)
 
 

@@ -51,14 +51,14 @@ def measure_model(name: str, model: Any, train: Any, test: Any) -> Measured:
     users = np.flatnonzero(np.diff(positives.indptr))
     recommended, _ = model.recommend(users, n=LENGTH)
     popularity = np.bincount(liked.indices, minlength=liked.shape[1])
-    found = hits(recommended, positives[users])
+    recommended_positives = hits(recommended, positives[users])
     quality = ndcg(ranking, LENGTH)[users]
     return Measured(
         name,
         summarise(ranking, [1, 5, LENGTH], "test"),
         beyond_accuracy(recommended, train, test, [LENGTH], users=users),
         grouped(np.diff(seen.indptr)[users], quality),
-        grouped(popularity[positives[users].indices], found.astype(float)),
+        grouped(popularity[positives[users].indices], recommended_positives.astype(float)),
         exposure(recommended, popularity),
         recommended,
     )

@@ -16,12 +16,12 @@ class Tuning:
     """The outcome of :func:`everypair.tune`; ``print`` shows the best trials and the verdict.
 
     ``model`` is fitted on everything, with ``parameters`` where they beat the defaults and as it was given where they
-    do not. ``gain`` is what choosing gains on users it was not chosen on, with its ``standard_error``; ``found`` are
+    do not. ``gain`` is what choosing gains on users it was not chosen on, with its ``standard_error``; ``best`` are
     the best parameters of the table, beaten or not. ``table`` has a dict per trial: ``"trial"``, ``"state"``, the
     parameters, the metric, its ``"standard_error"`` over users, ``"gain"`` over the defaults and
     ``"gain_standard_error"`` (both at the trial's best sweep, the luck of the choice included), ``"sweeps"``,
     ``"best_sweep"``, ``"seconds"`` and, where it failed, its ``"problem"``. ``history`` holds the metric after each
-    sweep of the defaults and of the model that was found. ``space`` says what was searched.
+    sweep of the defaults and of the best. ``space`` says what was searched.
 
     >>> row = {"trial": 0, "state": "complete", "ndcg@10": 0.3, "problem": ""}
     >>> Tuning(None, {}, {}, "ndcg@10", 0.3, math.nan, math.nan, [row], {}).verdict
@@ -30,7 +30,7 @@ class Tuning:
 
     model: Any
     parameters: dict[str, Any]
-    found: dict[str, Any]
+    best: dict[str, Any]
     metric: str
     default: float
     gain: float
@@ -50,7 +50,7 @@ class Tuning:
         """One sentence."""
         if self.interrupted:
             return (
-                f"Interrupted: {_as_arguments(self.found)} is the best so far, not checked on other users; the model "
+                f"Interrupted: {_as_arguments(self.best)} is the best so far, not checked on other users; the model "
                 "is that trial's, without the held-out entries."
             )
         if math.isnan(self.gain) and len(self.table) > 1:

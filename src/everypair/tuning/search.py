@@ -34,7 +34,7 @@ from everypair.training.clock import Clock
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
 from everypair.tuning.plain import PlainSearch
 from everypair.tuning.result import Tuning
-from everypair.tuning.space import Space, checked_space, derive_space, resolved
+from everypair.tuning.space import Space, checked_space, derive_space, resolved, value_of, with_values
 from everypair.tuning.trial import Trial, can_start_warm, run_trial
 from everypair.tuning.users import HalvedUsers, Means
 from everypair.tuning.with_optuna import OptunaSearch, import_optuna, open_study
@@ -214,7 +214,7 @@ class Tuner:
     def explore(self, searcher: Any, limit: int | None, progress: Any) -> None:
         """Try what the searcher proposes until the budget is spent, less what checking and the last fit will take."""
         searcher.tell(self.reference)
-        self.trials = [self.reference, *searcher.told]
+        self.trials = [self.reference, *searcher.earlier_trials]
         self.space: Space = searcher.space
         progress.show(self.trials, self.leader)
         while (limit is None or len(self.trials) <= limit) and self.clock.left() > self._reserve():
@@ -248,11 +248,11 @@ class Tuner:
     def _finalists(self) -> list[Trial]:
         """The best trials so far, by the mean of all users and by that of either half."""
         done = [trial for trial in self.trials[1:] if trial.state == "complete"]
-        found: dict[int, Trial] = {}
+        leaders: dict[int, Trial] = {}
         for which in Means._fields:
             ranked = sorted(done, key=lambda trial: (-getattr(trial.means, which), trial.number))
-            found |= {trial.number: trial for trial in ranked[:FINALISTS]}
-        return list(found.values())
+            leaders |= {trial.number: trial for trial in ranked[:FINALISTS]}
+        return list(leaders.values())
 
     def _needs_cold_fit(self, trial: Trial) -> bool:
         return trial.model is None or can_start_warm(self.model) or not trial.bests
@@ -307,11 +307,11 @@ def crossed_gains(finalists: list[Trial], reference: Array, in_first: NDArray[np
 
 
 def _chosen_model(model: Any, judged: JudgedTrial) -> Any:
-    chosen, best = clone(model), judged.trial
-    if judged.beats_default:
-        chosen.set_params(**best.parameters)
-        if best.best_sweep is not None and best.sweeps is not None and best.best_sweep < best.sweeps:
-            chosen.set_params(max_iter=best.best_sweep)
+    best = judged.trial
+    chosen = with_values(model, best.parameters if judged.beats_default else {})
+    stops_early = best.best_sweep is not None and best.sweeps is not None and best.best_sweep < best.sweeps
+    if judged.beats_default and stops_early:
+        chosen.set_params(max_iter=best.best_sweep)
     return chosen
 
 
@@ -324,17 +324,15 @@ def _result(
     if fitted is None:
         fitted = tuner.leader.model
         used = tuner.leader.parameters
-    parameters = {name: value for name, value in fitted.get_params().items() if name in {*used, "max_iter"}}
-    if not used:
-        parameters = {}
-    elif parameters.get("max_iter") == getattr(tuner.model, "max_iter", None):
-        parameters.pop("max_iter", None)
+    parameters = {name: value_of(fitted, name) for name in sorted(used)}
+    if used and getattr(fitted, "max_iter", None) != getattr(tuner.model, "max_iter", None):
+        parameters["max_iter"] = fitted.max_iter
     return Tuning(
-        model=fitted, parameters=parameters, found=best.parameters, metric=metric,
+        model=fitted, parameters=parameters, best=best.parameters, metric=metric,
         default=average_rows(np.asarray(reference.final)), gain=math.nan if judged is None else judged.gain,
         standard_error=math.nan if judged is None else judged.error,
         table=[_row(trial, metric) for trial in tuner.trials or [reference]], space=dict(space),
-        interrupted=interrupted and judged is None, history={"defaults": reference.curve, "found": best.curve},
+        interrupted=interrupted and judged is None, history={"defaults": reference.curve, "best": best.curve},
     )  # fmt: skip
 
 

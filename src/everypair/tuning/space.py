@@ -10,8 +10,10 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from sklearn.base import clone
 
 from everypair.check import is_number
 
@@ -19,8 +21,13 @@ WIDTH = 16.0  # times the usual value, and as far below it
 RANKS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the usual rank
 SMALLEST_RANK = 4
 DEGREE_EXPONENTS = (0.125, 0.25, 0.375, 0.5)
-LOGARITHMIC = ("reg", "negative_weight", "feature_reg", "learning_rate", "ratio", "reg_scale")
+LOGARITHMIC = ("ratio", "learning_rate", "negative_weight", "reg", "reg_scale", "feature_reg")
 SHARES = ("user_exponent",)  # from 0 to 1
+SEARCHED = (  # in this order
+    *("rank", "ratio", "learning_rate", "negative_weight", "reg", "weighting", "reg_scale", "user_exponent"),
+    "feature_reg",
+)
+SIDES = ("users", "items")  # parameters whose Side has a feature_reg, which is searched as one number for both
 MIDDLE = 0.5
 
 
@@ -90,8 +97,8 @@ def derive_space(model: Any, fitted: Any, largest_rank: int) -> tuple[Space, dic
     """
     space: Space = {}
     usual: dict[str, Any] = {}
-    for name, parameter in inspect.signature(type(model).__init__).parameters.items():
-        if name == "self" or getattr(model, name) != parameter.default:
+    for name in SEARCHED:
+        if not has_parameter(model, name) or value_of(model, name) != _default(model, name):
             continue
         value = resolved(model, fitted, name)
         dimension = _dimension(name, value, largest_rank)
@@ -109,28 +116,62 @@ def checked_space(space: Mapping[str, Any], model: Any) -> Space:
     {'reg': Interval(low=0.01, high=1.0, logarithmic=True), 'rank': Options(values=(16, 32)),
      'reg_exponent': Interval(low=0.0, high=1.0, logarithmic=False)}
     """
-    known = model.get_params()
     checked: Space = {}
-    for name, given in space.items():
-        if name not in known:
-            raise ValueError(f"{type(model).__name__} has no parameter {name!r}: it has {', '.join(known)}.")
-        if isinstance(given, tuple) and len(given) == 2 and all(is_number(end) for end in given):
-            low, high = map(float, given)
+    for name, choice in space.items():
+        if not has_parameter(model, name):
+            names = ", ".join(model.get_params(deep=False))
+            raise ValueError(f"{type(model).__name__} has no parameter {name!r}: it has {names}.")
+        if isinstance(choice, tuple) and len(choice) == 2 and all(is_number(end) for end in choice):
+            low, high = map(float, choice)
             if not (math.isfinite(low) and math.isfinite(high) and low < high):
-                raise ValueError(f"space[{name!r}] must be (low, high) with low < high, got {given!r}.")
+                raise ValueError(f"space[{name!r}] must be (low, high) with low < high, got {choice!r}.")
             checked[name] = Interval(low, high, logarithmic=low > 0)
-        elif isinstance(given, list) and given:
-            checked[name] = Options(tuple(given))
+        elif isinstance(choice, list) and choice:
+            checked[name] = Options(tuple(choice))
         else:
-            raise ValueError(f"space[{name!r}] must be a tuple (low, high) or a list of values, got {given!r}.")
+            raise ValueError(f"space[{name!r}] must be a tuple (low, high) or a list of values, got {choice!r}.")
     if not checked:
         raise ValueError("space is empty: name the parameters to search, or leave it out.")
     return checked
 
 
+def has_parameter(model: Any, name: str) -> bool:
+    """Whether a model has a parameter, itself or on its sides.
+
+    >>> from everypair import ItemItem, OneClassMF
+    >>> has_parameter(OneClassMF(), "feature_reg"), has_parameter(ItemItem(), "feature_reg")
+    (True, False)
+    """
+    names = model.get_params(deep=False)
+    return name in names or (name == "feature_reg" and set(SIDES) <= set(names))
+
+
+def value_of(model: Any, name: str) -> Any:
+    """The value of a parameter; of the sides' where they agree, otherwise both."""
+    if name in model.get_params(deep=False):
+        return getattr(model, name)
+    users, items = (getattr(getattr(model, side), name) for side in SIDES)
+    return users if users == items else (users, items)
+
+
+def with_values(model: Any, values: Mapping[str, Any]) -> Any:
+    """A clone of a model with other parameters.
+
+    >>> from everypair import OneClassMF
+    >>> changed = with_values(OneClassMF(), {"rank": 8, "feature_reg": 0.5})
+    >>> changed.rank, changed.users.feature_reg, changed.items.feature_reg
+    (8, 0.5, 0.5)
+    """
+    own = {name: value for name, value in values.items() if name in model.get_params(deep=False)}
+    of_sides = {name: value for name, value in values.items() if name not in own}
+    if of_sides:
+        own |= {side: replace(getattr(model, side), **of_sides) for side in SIDES}
+    return clone(model).set_params(**own)
+
+
 def resolved(model: Any, fitted: Any, name: str) -> Any:
     """The value of a parameter; of ``"auto"`` the number that it stood for, or both sides' where they agree."""
-    value = getattr(model, name)
+    value = value_of(model, name)
     if not isinstance(value, str) or value != "auto":
         return value
     learnt = getattr(fitted, f"{name}_", None)
@@ -138,6 +179,11 @@ def resolved(model: Any, fitted: Any, name: str) -> Any:
         numbers = {one for one in learnt if one is not None}
         learnt = numbers.pop() if len(numbers) == 1 else None
     return value if learnt is None else learnt
+
+
+def _default(model: Any, name: str) -> Any:
+    own = inspect.signature(type(model)).parameters
+    return own[name].default if name in own else getattr(own[SIDES[0]].default, name)
 
 
 def _dimension(name: str, value: Any, largest_rank: int) -> Dimension | None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from everypair.data.events import Events
 from everypair.metrics.per_row import rows_error
@@ -26,6 +25,7 @@ from everypair.solvers.loop import Sweep
 from everypair.training.clock import Clock
 from everypair.training.interruption import inner_fits, was_interrupted
 from everypair.training.validation import SCORED_ROWS
+from everypair.tuning.space import with_values
 from everypair.tuning.users import HalvedUsers, Means
 from everypair.types import Array
 
@@ -118,7 +118,7 @@ def run_trial(
     ``ValueError`` of these parameters makes a failed trial.
     """
     begin = time.perf_counter()
-    candidate = clone(model).set_params(**parameters)
+    candidate = with_values(model, parameters)
     watch = Watch(users, leader, start is not None, clock)
     options = dict(fit_arguments)
     if has_sweeps(model):
