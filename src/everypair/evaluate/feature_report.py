@@ -15,6 +15,7 @@ from everypair.evaluate.ranking_metrics import rank_users
 from everypair.metrics.means import Metrics
 from everypair.metrics.per_row import metric_lengths, rows_error, user_metric
 from everypair.metrics.stream import KS, summarise
+from everypair.models.recommend.factorization_parameters import SideParameters
 from everypair.models.recommend.positions import KINDS
 from everypair.solvers.loop import StopRules
 from everypair.training.clock import Clock
@@ -122,7 +123,8 @@ def feature_report(
         else:
             variants[f"without {name}"] = rest
     variants["none"] = {}
-    if not {"users", "items"} <= set(model.get_params(deep=False)):
+    takes_sides = isinstance(model, SideParameters)
+    if not takes_sides:
         raise TypeError(f"{type(model).__name__} takes no side information: report on OneClassMF or SubsampledMF.")
     if model.random_state is None:  # one start for all variants, or their differences are partly luck
         model = clone(model).set_params(random_state=int(np.random.default_rng().integers(2**31)))

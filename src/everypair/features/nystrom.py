@@ -27,7 +27,7 @@ from everypair.parallel import even_chunks, resolve_threads, run_chunks, single_
 _BLOCK_ROWS = 1024  # rows whose kernel values are held at a time, by each thread
 _GAMMA = "scale"
 
-Kernel = Literal["rbf", "linear"] | Callable[[Any, NDArray[Any]], Any]
+KernelFunction = Literal["rbf", "linear"] | Callable[[Any, NDArray[Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,21 @@ class KernelMap:
     """
 
     landmarks: NDArray[Any]
-    kernel: Kernel = "rbf"
+    kernel: KernelFunction = "rbf"
     gamma: float | None = None
     root: NDArray[np.float64] | None = None
     has_constant: bool = False
 
     @classmethod
     def fit(
-        cls, X: Any, kernel: Kernel, n_landmarks: int, gamma: Any, has_constant: bool, seed: Any, whiten: bool = True
+        cls,
+        X: Any,
+        kernel: KernelFunction,
+        n_landmarks: int,
+        gamma: Any,
+        has_constant: bool,
+        seed: Any,
+        whiten: bool = True,
     ) -> Self:
         """Choose landmarks among or between the rows; ``gamma="auto"`` and ``"scale"`` are 1/d."""
         check_kernel(kernel, n_landmarks, _GAMMA if gamma == "auto" else gamma)
@@ -157,7 +164,7 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         n_landmarks: int = 500,
         gamma: float | str = _GAMMA,
         append: bool = True,
-        kernel: Kernel = "rbf",
+        kernel: KernelFunction = "rbf",
         whiten: bool = True,
         random_state: int | np.random.Generator | None = None,
         n_threads: int | None = None,

@@ -21,12 +21,8 @@ WIDTH = 16.0  # times the usual value, and as far below it
 RANKS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the usual rank
 SMALLEST_RANK = 4
 DEGREE_EXPONENTS = (0.125, 0.25, 0.375, 0.5)
-LOGARITHMIC = ("ratio", "learning_rate", "negative_weight", "reg", "reg_scale", "feature_reg")
+LOGARITHMIC = ("reg", "negative_weight", "feature_reg", "learning_rate", "ratio", "reg_scale")
 SHARES = ("user_exponent",)  # from 0 to 1
-SEARCHED = (  # in this order
-    *("rank", "ratio", "learning_rate", "negative_weight", "reg", "weighting", "reg_scale", "user_exponent"),
-    "feature_reg",
-)
 SIDES = ("users", "items")  # parameters whose Side has a feature_reg, which is searched as one number for both
 MIDDLE = 0.5
 
@@ -97,7 +93,7 @@ def derive_space(model: Any, fitted: Any, largest_rank: int) -> tuple[Space, dic
     """
     space: Space = {}
     usual: dict[str, Any] = {}
-    for name in SEARCHED:
+    for name in (*inspect.signature(type(model)).parameters, "feature_reg"):
         if not has_parameter(model, name) or value_of(model, name) != _default(model, name):
             continue
         value = resolved(model, fitted, name)
