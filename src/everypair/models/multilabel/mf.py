@@ -16,7 +16,7 @@ from everypair import check
 from everypair.data.ids import Ids
 from everypair.data.label_names import check_rows_together, named_labels
 from everypair.data.labels import Labels
-from everypair.features.kernel_map import KernelMap
+from everypair.features.nystrom import KernelMap
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import LabelForm, LabelledRows, MissingLabels, MultiLabelClassifier
