@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair.data import read_events
-from everypair.data.tables import arrow, delimited, streams
+from everypair.data.tables import delimited
 
 HEAD = "user,item,rating,time\n"
 GOOD = HEAD + "ann,blue,5,2024-01-01\nbob,rain,3,2024-01-02\n"
@@ -53,7 +53,6 @@ FILES = {
     "american date": (GOOD + "cem,dust,5,12/31/2023\n", {"time": "time"}, "'12/31/2023' in line 4 is neither"),
     "dates and numbers": (GOOD + "cem,dust,5,1700000000\n", {"time": "time"}, r"mixes dates \(line 2\) and numbers"),
     "quote left open": (GOOD + 'cem,"dust,5,2024-01-01\n', {}, "quote is opened in line 4 and never closed"),
-    "text behind a quote": (GOOD + 'cem,"du"st,5,2024-01-01\n', {}, "behind a closing quote, the first is line 4"),
     "zero bytes at the end": (
         GOOD * 3000 + "\0\0\0,\0,1,1\n",
         {"header": True},
@@ -69,7 +68,14 @@ FILES = {
     ),
     "old Macintosh": ("user,item\ra,b\r", {}, r"\\r alone"),
     "web page": ("<!DOCTYPE html>\n<html>404</html>", {}, "web page .*downloaded"),
-    "JSON": ('{"user": 1, "item": 2}\n', {}, "looks like JSON"),
+    "list of JSON": ('[{"user": 1, "item": 2}]\n', {}, "looks like a list of JSON: write a line per event"),
+    "JSON cut off": ('{"user": 1, "item": 2}\n\n{"user": 2, "it\n', {}, "JSON lines, but line 3 is no JSON object"),
+    "JSON in many lines": ('{\n"user": 1,\n"item": 2}\n', {}, "line 1 is no JSON object"),
+    "JSON of two types": (
+        '{"user": 1, "item": 2}\n{"user": "b", "item": 2}\n',
+        {},
+        "holds a number in line 1 and a str in",
+    ),
     "PDF": (b"%PDF-1.7\n", {}, "is a PDF"),
     "pickle": (b"\x80\x04\x95\0", {}, "pickle, which is never loaded"),
     "bzip2": (b"BZh91AY", {}, "bzip2: unpack it first"),
@@ -235,21 +241,3 @@ def test_polars_lazy_frame():
     pl = pytest.importorskip("polars")
     with pytest.raises(TypeError, match="collect a lazy frame first"):
         read_events(pl.LazyFrame({"user": [1], "item": [1]}))
-
-
-def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
-    pa.parquet.write_table(pa.table({"user": [1], "item": [2]}), tmp_path / "e.parquet")
-    (tmp_path / "e.zst").write_bytes(pa.compress(GOOD.encode(), "zstd", asbytes=True))
-    real = __import__
-
-    def refuse(name, *rest):
-        if name.split(".")[0] in ("pyarrow", "zstandard", "compression"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr("builtins.__import__", refuse)
-    monkeypatch.setattr(streams.importlib, "import_module", refuse)
-    assert arrow
-    for name in ("e.parquet", "e.zst"):
-        with pytest.raises(ImportError, match=r"pip install 'everypair\[io\]'"):
-            read_events(tmp_path / name)
