@@ -134,7 +134,7 @@ def test_files_without_a_header(tmp_path, capsys):
     assert events.times.data.tolist() == [891717742, 881250949]
     events = read_events(path, user=1, item=0)
     assert events.user_ids == Ids([242, 302])
-    named = read_events(path, header=["who", "what", "rating", "time"], user="who", item="what", threshold=4)
+    named = read_events(path, header=["who", "what", "rating", "time"], user="who", item="what", min_rating=4)
     assert named.user_ids == Ids([186])
     assert read_events(write(tmp_path, "ann,blue\nbob,rain\n"), header=False).user_ids == Ids(["ann", "bob"])
     assert read_events(write(tmp_path, "who,what\nbob,rain\n"), header=True, user="who", item=1).user_ids == Ids(
@@ -146,7 +146,7 @@ def test_what_was_guessed_is_said_in_one_line_and_kept(tmp_path, capsys):
     events = read_events(write(tmp_path, "userId,movieId,rating,timestamp\n1,2,5,7\n1,3,1,8\n"))
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "user 'userId', item 'movieId', time 'timestamp'; 'rating' is not read: say threshold=4" in said
+    assert "user 'userId', item 'movieId', time 'timestamp'; 'rating' is not read: say min_rating=4" in said
     assert events.columns == {"user": "userId", "item": "movieId", "weight": None, "time": "timestamp"}
     assert events.matrix.toarray().tolist() == [[1, 1]]
     read_events(write(tmp_path, "userId,movieId\n1,2\n"), verbose=False)
@@ -176,20 +176,20 @@ RATINGS = [
 ]
 
 
-def test_threshold():
-    events = read_events(RATINGS, threshold=4)
+def test_min_rating():
+    events = read_events(RATINGS, min_rating=4)
     assert events.user_ids == Ids(["ann"])  # bob's last word on y is 1, and cem likes nothing
     assert events.item_ids == Ids(["x", "y"])
     assert events.matrix.toarray().tolist() == [[1, 1]]
-    assert events.dropped == {"below threshold": 4}
-    events = read_events(RATINGS, threshold=4, duplicates="max")
+    assert events.dropped == {"below min_rating": 4}
+    events = read_events(RATINGS, min_rating=4, duplicates="max")
     assert events.matrix.toarray().tolist() == [[1, 1], [0, 1]]
-    events = read_events([*RATINGS, ("ann", "x", 4)], threshold=4, duplicates="count")
+    events = read_events([*RATINGS, ("ann", "x", 4)], min_rating=4, duplicates="count")
     assert events.matrix.toarray().tolist() == [[2, 1], [0, 1]]
 
 
 def test_lower_ratings_as_dislikes():
-    events = read_events(RATINGS, threshold=4, dislike_weight=0.5)
+    events = read_events(RATINGS, min_rating=4, dislike_weight=0.5)
     assert events.item_ids == Ids(["x", "y", "z"])
     assert events.matrix.toarray().tolist() == [[1, 1, 0], [-0.5, -0.5, 0], [0, 0, -0.5]]
     assert events.dropped == {}

@@ -97,6 +97,13 @@ def find_dialect(path: Path, options: TextOptions, column_names: Sequence[Any] =
         score = (even == 1.0, _usual_names(rows[0], named), even, fields, -preference)
         if not best or score > best[0]:
             best = score, delimiter, rows, lines
+    quote_open = whole and options.quote is not None and text.count(options.quote) % 2
+    if quote_open and (not best or any("\n" in name for name in best[2][0])):
+        number = next(n for n, line in enumerate(text.splitlines(), 1) if line.count(options.quote or "") % 2)
+        raise ValueError(
+            f"{path}: A quote is opened in line {number} and never closed: close it, or say quote=None if quotes mean "
+            "nothing in this file."
+        )
     if not best:
         raise ValueError(_no_delimiter(path, text, options))
     _, delimiter, rows, lines = best
@@ -108,12 +115,6 @@ def _no_delimiter(path: Path, text: str, options: TextOptions) -> str:
     first = next((line for line in text.splitlines() if line.strip()), "")
     if not first:
         return f"{path} is empty: it has nothing but blank lines."
-    if options.quote is not None and text.count(options.quote) % 2:
-        number = next(n for n, line in enumerate(text.splitlines(), 1) if line.count(options.quote) % 2)
-        return (
-            f"{path}: A quote is opened in line {number} and never closed: close it, or say quote=None if quotes mean "
-            "nothing in this file."
-        )
     if options.delimiter is not None:
         return (
             f"{path}: separated by {options.delimiter!r} the first line, {shown(first)}, is one field only: leave "

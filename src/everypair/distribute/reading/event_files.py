@@ -160,7 +160,7 @@ def _read(source: Any, options: dict[str, Any], place: str) -> tuple[Part, Told]
         given = asked.arguments
         joined = read_joined(
             source, {role: given[role] for role in ROLES}, text=TextOptions(*(given[name] for name in TEXT)),
-            **{name: given[name] for name in ("threshold", "dislike_weight", "duplicates", "missing", "ids")},
+            **{name: given[name] for name in ("min_rating", "dislike_weight", "duplicates", "missing", "ids")},
         )  # fmt: skip
     except (OSError, ValueError, TypeError) as failure:
         text = str(failure)
@@ -170,7 +170,7 @@ def _read(source: Any, options: dict[str, Any], place: str) -> tuple[Part, Told]
     ordered = joined.how == "last"
     pairs = joined.pairs
     narrow = pairs.weights.astype(np.float32)
-    if not (ordered or (joined.how == "max" and given["threshold"] is None)):
+    if not (ordered or (joined.how == "max" and given["min_rating"] is None)):
         pairs, narrow = (
             pairs.where(pairs.weights != 0),
             narrow[pairs.weights != 0],
