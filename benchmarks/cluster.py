@@ -61,12 +61,12 @@ def overhead(client: Any, matrix: Any, options: Any) -> dict[str, Any]:
 
         cluster = Cluster(client, shards=options.shards)
         there = OneClassMF(**parameters).fit(matrix, client=cluster, callbacks=[mark])
-        assert np.array_equal(here.left_factors_, there.left_factors_), "other bits"
+        assert np.array_equal(here.user_factors_, there.user_factors_), "other bits"
         rounds["here"] += sweeps(here)
         rounds["there"] += sweeps(there)
         rounds["bytes"] += np.diff(marks).tolist()
-        columns = there.left_factors_.shape[1]
-        rounds["formula"] = bytes_per_sweep(there.sharded_.sides, columns, there.left_factors_.itemsize)
+        columns = there.user_factors_.shape[1]
+        rounds["formula"] = bytes_per_sweep(there.sharded_.sides, columns, there.user_factors_.itemsize)
     return rounds
 
 

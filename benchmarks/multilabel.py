@@ -47,7 +47,7 @@ CHOSEN = {"bibtex": (150, 2.0**-6, 0.5, 3), "delicious": (300, 2.0**-2, 2.0, 5)}
 def linear_left(Y: Any, X: Any, rank: int, weight: float, reg: float, threads: int = 2) -> Objective:
     """LR-wSQ with features on the left."""
     pairs = Pairs.from_matrix(Y)
-    negatives = Negatives.from_scheme(pairs, weight, "constant", -1.0)
+    negatives = Negatives.from_scheme(pairs, weight, "uniform", -1.0)
     known = (SideInformation(Features(X, np.float32), reg, own=False), None)
     return Objective(pairs, "logistic", negatives, Ridge.checked(reg, 0), n_threads=threads, informed=known)
 
@@ -79,7 +79,7 @@ def peers(options: Any) -> None:
         )  # fmt: skip
 
         def ours(X: Any = X, Xt: Any = Xt, Y: Any = Y, model: OneClassMF = ours_is) -> Any:
-            return model.fit(Y, left_features=X).score_users(features=Xt)
+            return model.fit(Y, user_features=X).score_users(features=Xt)
 
         def one_vs_rest(X: Any = X, Xt: Any = Xt, Y: Any = Y) -> Any:
             model = OneVsRestClassifier(LogisticRegression(C=10.0, solver="liblinear", fit_intercept=False))
@@ -123,7 +123,7 @@ def cg(options: Any) -> None:
         weight = pairs.n_positives / np.prod(pairs.shape)
         for own in (False, True):
             known = (None, SideInformation(Features(words, np.float32), reg, own=own))
-            negatives = Negatives.from_scheme(pairs, weight, "constant", -1.0)
+            negatives = Negatives.from_scheme(pairs, weight, "uniform", -1.0)
             objective = Objective(pairs, "logistic", negatives, Ridge.checked(0.03, 0.75), n_threads=2, informed=known)
             for precondition in (True, False):
                 _, solver = train(objective, rank, 4, precondition)
@@ -153,7 +153,7 @@ def cost(options: Any) -> None:
         pairs = Pairs.from_matrix(Y)
         known = (SideInformation(Features(X, np.float32), 1.0, True, laplacian, 0.1), None)
         objective = Objective(
-            pairs, "logistic", Negatives.from_scheme(pairs, 0.01, "constant", -1.0), Ridge.checked(0.1, 0.5),
+            pairs, "logistic", Negatives.from_scheme(pairs, 0.01, "uniform", -1.0), Ridge.checked(0.1, 0.5),
             n_threads=2, informed=known,
         )  # fmt: skip
         solver = Alternating(objective, RowSteps(), SideSteps(cg_tol=0.0, cg_steps=5))

@@ -115,7 +115,7 @@ def main() -> None:
         print("ceilings: " + ", ".join(f"{name} {rate / 1e9:.0f} G/s" for name, rate in ceiling.items()))
         matrix = generate(options.users, options.items, options.pairs)
         pairs, loss = Pairs.from_matrix(matrix, dtype=np.float32), get_loss(options.loss)
-        negatives = Negatives.from_scheme(pairs, 0.1, "constant", loss.negative_value)
+        negatives = Negatives.from_scheme(pairs, 0.1, "uniform", loss.negative_value)
         objective = Objective(pairs, loss, negatives, Ridge.checked(0.5, 0.0), dtype=np.float32)
         print(f"{matrix.shape[0]:,} × {matrix.shape[1]:,}, {matrix.nnz:,} pairs, {loss.name}")
         names = ("ns/pair", "GB/s", "of L2", "of L3", "GFMA/s", "of peak")

@@ -90,7 +90,7 @@ def choose(train: Any, options: argparse.Namespace) -> dict[str, Any]:
     for alpha in options.alphas:
         for reg in options.regs:
             learnt = model(options, reg, options.sweeps).fit(weighted(fitted, alpha))
-            found = ndcg(learnt.left_factors_, learnt.right_factors_, fitted, held_out, options.threads)
+            found = ndcg(learnt.user_factors_, learnt.item_factors_, fitted, held_out, options.threads)
             tried.append({"alpha": alpha, "reg": reg, "ndcg@10": found})
             print(f"  α {alpha:g}, λ {reg:g}: {100 * found:.2f} on validation pairs", flush=True)
     best = max(tried, key=lambda one: one["ndcg@10"])
@@ -103,8 +103,8 @@ def ours(train: Any, test: Any, chosen: dict[str, Any], options: argparse.Namesp
     seconds = [entry["seconds"] for entry in learnt.history_]
     return {
         "iteration": float(np.median(np.diff(seconds))), "training": seconds[-1],
-        "ndcg@10": ndcg(learnt.left_factors_, learnt.right_factors_, train, test, options.threads),
-        "objective": objective(train, chosen["alpha"], chosen["reg"], learnt.left_factors_, learnt.right_factors_),
+        "ndcg@10": ndcg(learnt.user_factors_, learnt.item_factors_, train, test, options.threads),
+        "objective": objective(train, chosen["alpha"], chosen["reg"], learnt.user_factors_, learnt.item_factors_),
     }  # fmt: skip
 
 

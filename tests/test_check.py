@@ -35,7 +35,7 @@ def test_big_endian_positions():
 
 @pytest.mark.parametrize(
     "use",
-    [Pairs.from_matrix, Labels.from_y, knn_graph, lambda matrix: FeatureMap.of(matrix, "left_features")],
+    [Pairs.from_matrix, Labels.from_y, knn_graph, lambda matrix: FeatureMap.of(matrix, "user_features")],
 )
 def test_masked_arrays_are_refused_where_something_is_masked(use):
     ones = (DENSE > 0).astype(float)
@@ -60,7 +60,7 @@ def test_a_frame_with_a_column_per_item_is_a_matrix():
 @pytest.mark.parametrize("form", ["dok", "lil", "dia", "bsr", "coo", "csc"])
 def test_features_in_any_sparse_format(form):
     features = sp.csr_array(DENSE).asformat(form)
-    mapped = FeatureMap.of(features, "left_features")(features)
+    mapped = FeatureMap.of(features, "user_features")(features)
     np.testing.assert_array_equal(mapped.toarray(), DENSE)
 
 

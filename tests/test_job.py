@@ -35,8 +35,8 @@ def train(folder):
     events = read_events(folder / "events.csv", missing="drop", duplicates="count", verbose=False)
     films = table_features(folder / "films.csv", events.item_ids, kinds={"genre": "category"})
     shown, hidden = split_per_row(events, test_count=1, random_state=0)
-    quality = ranking_metrics(OneClassMF(rank=3, random_state=0).fit(shown, right_features=films), shown, hidden)
-    tuned = tune(OneClassMF(rank=3, random_state=0), events, trials=2, right_features=films)
+    quality = ranking_metrics(OneClassMF(rank=3, random_state=0).fit(shown, item_features=films), shown, hidden)
+    tuned = tune(OneClassMF(rank=3, random_state=0), events, trials=2, item_features=films)
     tuned.model.save(folder / "model.ep")
     return events, quality, tuned
 

@@ -29,7 +29,7 @@ def model(**given):
 
 
 FITTED = model().fit(TRAIN)
-DESCRIBED = model().fit(EVENTS, right_features=ABOUT)
+DESCRIBED = model().fit(EVENTS, item_features=ABOUT)
 BY_POSITION = model().fit(TRAIN.matrix)
 
 MISTAKES = {
@@ -69,24 +69,24 @@ MISTAKES = {
     "classes for models": (lambda: Blend([OneClassMF, ItemItem]).fit(TRAIN), "models must hold recommenders"),
     "too few weights": (lambda: Blend([model(), ItemItem()], weights=[1.0]).fit(TRAIN), "2 finite numbers"),
     # features
-    "a path for features": (lambda: model().fit(TRAIN, right_features="films.csv"), "table_features"),
-    "features of the other side": (lambda: model().fit(EVENTS, left_features=ABOUT), "no id in its index"),
-    "features without a row": (lambda: model().fit(EVENTS, right_features=ABOUT[1:]), "1 ids have no row: 'film 0'"),
+    "a path for features": (lambda: model().fit(TRAIN, item_features="films.csv"), "table_features"),
+    "features of the other side": (lambda: model().fit(EVENTS, user_features=ABOUT), "no id in its index"),
+    "features without a row": (lambda: model().fit(EVENTS, item_features=ABOUT[1:]), "1 ids have no row: 'film 0'"),
     "features with a row too many": (
-        lambda: model().fit(EVENTS, right_features=pd.concat([ABOUT, NEW])),
+        lambda: model().fit(EVENTS, item_features=pd.concat([ABOUT, NEW])),
         "unknown ids: 'film x'",
     ),
     "features with a row twice": (
-        lambda: model().fit(EVENTS, right_features=pd.concat([ABOUT, ABOUT[:1]])),
+        lambda: model().fit(EVENTS, item_features=pd.concat([ABOUT, ABOUT[:1]])),
         "'film 0' appears more than once",
     ),
     "features that are words": (
-        lambda: model().fit(EVENTS, right_features=ABOUT.assign(long="yes")),
+        lambda: model().fit(EVENTS, item_features=ABOUT.assign(long="yes")),
         "its column 'long' is String",
     ),
-    "features that are missing": (lambda: model().fit(EVENTS, right_features=ABOUT.assign(long=np.nan)), "has NaN"),
+    "features that are missing": (lambda: model().fit(EVENTS, item_features=ABOUT.assign(long=np.nan)), "has NaN"),
     "features without ids": (
-        lambda: model().fit(EVENTS, right_features=ABOUT.reset_index(drop=True)),
+        lambda: model().fit(EVENTS, item_features=ABOUT.reset_index(drop=True)),
         "a frame without ids",
     ),
     "a column less": (lambda: DESCRIBED.add_items(features=NEW[["year"]]), "'long' is missing"),
@@ -95,11 +95,11 @@ MISTAKES = {
     "a new item of a number": (lambda: DESCRIBED.add_items(features=NEW.set_axis([7])), "These ids are integers"),
     "a known item added": (lambda: DESCRIBED.add_items(features=ABOUT[:1]), "'film 0' is among the ids already"),
     "one name for two": (lambda: DESCRIBED.add_items(ids=["a"], features=np.ones((2, 2))), "1 ids for 2 new items"),
-    "features of a model without": (lambda: FITTED.recommend(features=np.ones((1, 2))), "fitted without left_features"),
+    "features of a model without": (lambda: FITTED.recommend(features=np.ones((1, 2))), "fitted without user_features"),
     "ids that are a list": (lambda: table_features({"film": ["a"]}, ["a"]), "wrap them in Ids"),
     "a friend of nobody": (lambda: edge_graph([("ann 0", "xan")], EVENTS.user_ids), "unknown: 'xan'"),
     "edges for a graph": (
-        lambda: model().fit(EVENTS, left_graph=pd.DataFrame({"a": USERS, "b": USERS[::-1]})),
+        lambda: model().fit(EVENTS, user_graph=pd.DataFrame({"a": USERS, "b": USERS[::-1]})),
         "edge_graph makes one",
     ),
     # reading, measuring, tuning, files
@@ -152,8 +152,8 @@ def test_swapped_train_and_test_are_noticed():
 
 def test_columns_and_rows_in_any_order_change_nothing():
     mixed = ABOUT[["long", "year"]].sample(frac=1, random_state=0)
-    again = model().fit(EVENTS, right_features=mixed)
-    np.testing.assert_array_equal(again.right_factors_, DESCRIBED.right_factors_)
+    again = model().fit(EVENTS, item_features=mixed)
+    np.testing.assert_array_equal(again.item_factors_, DESCRIBED.item_factors_)
 
 
 def test_no_users_and_more_items_than_there_are():

@@ -22,9 +22,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from everypair import BPR, MLRM, Blend, EnsembleMF, ItemItem, MultiLabelMF, OneClassMF, Popularity, SubsampledMF
+from everypair import (
+    BPR, MLRM, Blend, EnsembleMF, ItemItem, MultiLabelMF, OneClassMF, Popularity, Side, SubsampledMF,
+)  # fmt: skip
 from everypair.models.completion import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.problem import Loss
 
 Fit = Callable[[], Any]
@@ -53,7 +56,7 @@ class Data:
         self.targets = np.where(self.disliked != 0, random.normal(0, 1, (M, N)), 0)
         self.left = random.random((M, 6)) * (random.random((M, 6)) < 0.5)
         self.right = random.random((N, 4))
-        self.left_graph, self.right_graph = (
+        self.user_graph, self.item_graph = (
             sp.csr_array((random.random((size, size)) < 0.1) * random.random((size, size))) for size in (M, N)
         )
         self.p, self.q = random.random(M) + 0.1, random.random(N) + 0.1
@@ -79,12 +82,18 @@ def pseudo_huber() -> Loss:
     )
 
 
+def both(**options: Any) -> dict[str, Side]:
+    """The same options for users and items."""
+    return {"users": Side(**options), "items": Side(**options)}
+
+
 def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
     """Configurations of the recommenders, each as a function that fits it."""
 
     def full(matrix: Any = data.plain, more: dict[str, Any] | None = None, **options: Any) -> Fit:
+        kind = options.pop("kind", OneClassMF)
         options = {"rank": RANK, "max_iter": 4, "tol": 0, "random_state": 3, **options}
-        return lambda: OneClassMF(**options).fit(matrix, **(more or {}))
+        return lambda: kind(**options).fit(matrix, **(more or {}))
 
     for loss in ("squared", "logistic", "squared_hinge"):
         yield f"one-class {loss}", full(loss=loss)
@@ -104,7 +113,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         yield f"one-class {solver}", full(data.weighted, loss="squared", solver=solver)
     yield "one-class block logistic", full(solver="block")
     yield "one-class tron logistic biases", full(solver="tron", biases=True)
-    for scheme in ("left-count", "right-rarity", ("popularity", 0.5), (data.p, data.q)):
+    for scheme in ("user-count", "item-rarity", ("item-count", 0.5), (data.p, data.q)):
         name = scheme if isinstance(scheme, str) else scheme[0] if isinstance(scheme[0], str) else "arrays"
         yield f"one-class {name}", full(data.weighted, negative_scheme=scheme)
     yield "one-class no negatives", full(data.disliked, negative_weight=0.0)
@@ -113,16 +122,16 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "one-class imputed biases cd", full(negative_value=data.imputed, biases=True, loss="squared", solver="cd")
     yield "one-class targets", full(data.disliked, {"targets": data.targets}, loss="squared")
     yield "one-class count ridge", full(reg=(0.1, 0.2), reg_exponent="count")
-    yield "one-class same loss", full(negative_loss="same")
-    yield "one-class same loss imputed", full(negative_loss="same", negative_value=data.imputed, biases=True)
-    sides = {"left_features": sp.csr_array(data.left), "right_features": data.right}
+    yield "one-class same loss", full(kind=SameLossMF)
+    yield "one-class same loss imputed", full(kind=SameLossMF, negative_value=data.imputed, biases=True)
+    sides = {"user_features": sp.csr_array(data.left), "item_features": data.right}
     yield "one-class features", full(more=sides)
-    yield "one-class features only", full(more=sides, own_vectors=False, fit_intercept=True, normalize=True)
-    yield "one-class features biases", full(more=sides, biases=True, feature_reg=0.3)
-    yield "one-class groups", full(more={"right_features": {"a": data.right, "b": sp.eye_array(N, format="csr")}})
-    graphs = {"left_graph": data.left_graph, "right_graph": data.right_graph}
+    yield "one-class features only", full(more=sides, **both(own_vectors=False, fit_intercept=True, normalize=True))
+    yield "one-class features biases", full(more=sides, biases=True, **both(feature_reg=0.3))
+    yield "one-class groups", full(more={"item_features": {"a": data.right, "b": sp.eye_array(N, format="csr")}})
+    graphs = {"user_graph": data.user_graph, "item_graph": data.item_graph}
     yield "one-class graphs", full(more=graphs, loss="squared")
-    yield "one-class graph and features", full(more={**graphs, **sides}, normalize_graph=True)
+    yield "one-class graph and features", full(more={**graphs, **sides}, **both(normalize_graph=True))
     yield "one-class validation", full(data.plain, {"validation": np.roll(data.plain, 1, 1) * (data.plain == 0)})
     yield (
         "one-class patience",
@@ -134,7 +143,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         options = {"rank": RANK, "max_iter": 4, "tol": 0, "random_state": 3, **options}
         return lambda: kind(**options).fit(matrix, **more)
 
-    for scheme in ("uniform", "user", "item-f", "item-w", "item-s"):
+    for scheme in ("uniform", "user-count", "item-count", "item-rarity", "item-inverse"):
         yield f"subsampled {scheme}", sampled(scheme=scheme)
     yield "subsampled resample logistic", sampled(resample=True, loss="logistic")
     yield "subsampled features", sampled(more=sides)
@@ -144,7 +153,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "popularity", lambda: Popularity().fit(data.plain)
     yield "item-item", lambda: ItemItem(neighbors=12, reg=1.0).fit(data.plain)
     yield "item-item dislikes", lambda: ItemItem(neighbors=12, negative_weight=0.3).fit(data.disliked)
-    yield "item-item features", lambda: ItemItem(neighbors=12, reg=1.0).fit(data.plain, data.right)
+    yield "item-item features", lambda: ItemItem(neighbors=12, reg=1.0).fit(data.plain, item_features=data.right)
     yield "item-item all", lambda: ItemItem(neighbors=None, reg=1.0).fit(data.plain)
     yield "blend", lambda: Blend(random_state=3).fit(data.plain)
     yield "blend found", lambda: Blend(weights="auto", random_state=3).fit(data.plain)
@@ -230,10 +239,10 @@ def answers(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:
         yield "warm users", model.fold_in_users(data.new_rows, features=data.left[:3])
     if hasattr(model, "add_items") and not own_targets:
         model.add_items(interactions=data.new_columns)
-        yield "grown", model.right_factors_
+        yield "grown", model.item_factors_
 
 
-ARRAYS = ("left_factors_", "right_factors_", "left_feature_weights_", "right_feature_weights_", "sampled_",
+ARRAYS = ("user_factors_", "item_factors_", "user_feature_weights_", "item_feature_weights_", "sampled_",
           "feature_weights_", "label_factors_", "coef_", "intercept_", "threshold_", "objective_", "reg_",
           "coefficients_", "weights_", "singular_values_", "left_vectors_", "right_vectors_",
           "side_weights_")  # fmt: skip

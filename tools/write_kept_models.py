@@ -28,7 +28,7 @@ def models() -> dict[str, Any]:
     X = random.random((20, 3)).round(2)
     Y = (X > 0.5).astype(int)
     few: dict[str, Any] = {"rank": 2, "max_iter": 5, "random_state": 0, "n_threads": 1}
-    factors = OneClassMF(**few, biases=True).fit(events, left_features=np.repeat(np.eye(2), 5, axis=0))
+    factors = OneClassMF(**few, biases=True).fit(events, user_features=np.repeat(np.eye(2), 5, axis=0))
     blend = Blend([OneClassMF(**few), ItemItem(neighbors=3, n_threads=1)], random_state=0, n_threads=1)
     return {
         "one_class": factors,

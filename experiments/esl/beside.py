@@ -160,7 +160,7 @@ def two_tower(task: Task, widths: tuple[int, ...], rank: int, rate: float | None
     Other than the default are ``rate``, and λ where ``ridge`` is not 1: so many times its default.
     """
     pairs, loss = Pairs.from_matrix(task.train), get_loss("logistic")
-    negatives = Negatives.from_scheme(pairs, auto_negative_weight("auto", pairs, loss), "constant", -1.0)
+    negatives = Negatives.from_scheme(pairs, auto_negative_weight("auto", pairs, loss), "uniform", -1.0)
     *towers, everyone = towers_of(task, widths, rank)
     reg = ridge * auto_tower_reg("auto", pairs)
     objective = TowerObjective(pairs, loss, negatives, towers, (reg, reg))
@@ -221,17 +221,17 @@ def factorization(task: Task, rank: int, seconds: float, refit: bool) -> dict[st
     """OneClassMF with its defaults: to its own end, which comes before the budget's."""
     own = (True, task.words is None)
     model = OneClassMF(rank=rank, own_vectors=own if task.words is not None else True, random_state=0, n_threads=1)
-    given = {} if task.words is None else {"right_features": task.known}
+    given = {} if task.words is None else {"item_features": task.known}
     model.set_params(max_iter=1).fit(task.train, **given)
     begin = cpu()
     model.set_params(max_iter=50, time_limit=seconds).fit(task.train, **given)
     spent = cpu() - begin
-    right = model.right_factors_ if task.words is None else model.fold_in_items(features=task.words)
-    found: dict[str, Any] = {"points": [{"seconds": spent, **task.measured(model.left_factors_, right)}]}
+    right = model.item_factors_ if task.words is None else model.fold_in_items(features=task.words)
+    found: dict[str, Any] = {"points": [{"seconds": spent, **task.measured(model.user_factors_, right)}]}
     if refit:
         whole = task.whole()
         model.fit(whole.train)
-        found["refit"] = whole.measured(model.left_factors_, model.right_factors_, ("test",))
+        found["refit"] = whole.measured(model.user_factors_, model.item_factors_, ("test",))
     return found
 
 

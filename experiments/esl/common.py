@@ -59,7 +59,7 @@ def tower_objective(train: Any, data: str, widths: tuple[int, ...], rank: int, d
     """The paper's objective: one-hot ids, ELU, logistic loss, ỹ = −1, uniform weights, ridge on all parameters."""
     pairs, loss = Pairs.from_matrix(train), get_loss("logistic")
     omega = OMEGA.get(data.removesuffix(GLOROT)) or auto_negative_weight("auto", pairs, loss)
-    negatives = Negatives.from_scheme(pairs, omega, "constant", -1.0)
+    negatives = Negatives.from_scheme(pairs, omega, "uniform", -1.0)
     layers = Layers(widths, rank)
     towers = tuple(Perceptron(Inputs(size), layers, np.dtype(dtype)) for size in pairs.shape)
     if data.endswith(GLOROT):

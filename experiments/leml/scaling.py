@@ -52,7 +52,7 @@ def steps(problem: LabelProblem, terms: Terms, rank: int, threads: int) -> dict[
     state = random_start(objective, Layout(rank), np.random.default_rng(0))
     right = state.right
     left = np.random.default_rng(1).standard_normal(state.parameters(LEFT).shape).astype(np.float32) / rank
-    solver = solver_maker("tron", rank, 1, 0)(objective)
+    solver = solver_maker("tron", rank, 0)(objective)
     return {
         "gradient in W": lambda: objective.gradient(LEFT, left, right),
         "Hessian·vector in W": lambda: objective.hessian_vector(LEFT, left, left, right),

@@ -65,7 +65,7 @@ def trace(name: str, objective: Objective, start: Factors, stored: int, seconds:
     def solver() -> Any:
         if name.startswith("sg-"):
             return StochasticGradient(objective, name.removeprefix("sg-"), updates=stored)
-        return solver_maker(name, start.left.shape[1], 2, 0)(objective)
+        return solver_maker(name, start.left.shape[1], 0)(objective)
 
     solver().step(start)
     found: Trace = []

@@ -93,7 +93,7 @@ class MultiLabel:
             scores = (X_test @ sweep.state.left_parameters) @ sweep.state.right.T
             return observe(multilabel_figures(scores, self.Y_test)) if observe else None
 
-        return model.fit(self.Y, left_features=self.X, callbacks=[after] if observe else [])
+        return model.fit(self.Y, user_features=self.X, callbacks=[after] if observe else [])
 
 
 def multilabel_figures(scores: Any, truth: Any) -> dict[str, float]:

@@ -98,7 +98,7 @@ def fitted(formulation: str, point: dict[str, Any], train: Any, graph: Any, call
         return make_model(formulation, **plain, **rest).fit(train, callbacks=callbacks)
     weight = 2 * weight if formulation.startswith("LR") else weight
     model = make_model(formulation, **plain, graph_reg=weight, **rest)
-    return model.fit(train, left_graph=graph, callbacks=callbacks)
+    return model.fit(train, user_graph=graph, callbacks=callbacks)
 
 
 def tried_points(

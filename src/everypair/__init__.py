@@ -4,24 +4,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from everypair.models import (
-        BPR,
-        MLRM,
-        Blend,
-        Checkpoint,
-        EnsembleMF,
-        Explanation,
-        ItemItem,
-        MultiLabelMF,
-        OneClassMF,
-        Popularity,
-        SubsampledMF,
-        load,
-        weigh_dislikes,
-    )
+    from everypair.data import read_events, split_entries
+    from everypair.evaluate.ranking_metrics import ranking_metrics
+    from everypair.models.checkpoint import Checkpoint
+    from everypair.models.completion import MLRM
+    from everypair.models.files import load
+    from everypair.models.multilabel import MultiLabelMF
+    from everypair.models.recommend.blend.blend import Blend
+    from everypair.models.recommend.counts import Popularity
+    from everypair.models.recommend.item_item import ItemItem
+    from everypair.models.recommend.one_class import OneClassMF
+    from everypair.models.recommend.rivals.bpr import BPR
+    from everypair.models.recommend.rivals.ensemble import EnsembleMF
+    from everypair.models.recommend.rivals.subsampled import SubsampledMF
+    from everypair.models.recommend.side import Side
     from everypair.models.recommend.two_tower import TwoTower as TwoTower
-    from everypair.plots import plot_history, plot_sensitivity
+    from everypair.plots import plot_history
     from everypair.plots.report import report
+    from everypair.solvers.choose import Newton
     from everypair.training.interruption import InterruptedTraining
     from everypair.tuning import tune
 
@@ -32,38 +32,51 @@ __all__ = [
     "Blend",
     "Checkpoint",
     "EnsembleMF",
-    "Explanation",
     "InterruptedTraining",
     "ItemItem",
     "MultiLabelMF",
+    "Newton",
     "OneClassMF",
     "Popularity",
+    "Side",
     "SubsampledMF",
     "__version__",
     "load",
     "plot_history",
-    "plot_sensitivity",
+    "ranking_metrics",
+    "read_events",
     "report",
+    "split_entries",
     "tune",
-    "weigh_dislikes",
 ]
 _HOMES = {
-    "InterruptedTraining": "everypair.training.interruption",
-    "TwoTower": "everypair.models.recommend.two_tower",  # not in __all__: it needs the extra "neural"
-    "tune": "everypair.tuning",
-    **dict.fromkeys(("plot_history", "plot_sensitivity", "report"), "everypair.plots"),
-}  # of the names that are not models
+    "Checkpoint": "models.checkpoint",
+    "InterruptedTraining": "training.interruption",
+    "Newton": "solvers.choose",
+    "Side": "models.recommend.side",
+    "load": "models.files",
+    "plot_history": "plots",
+    "ranking_metrics": "evaluate",
+    "read_events": "data",
+    "report": "plots",
+    "split_entries": "data",
+    "tune": "tuning",
+}  # of the names that are no estimators, whose homes are in the registry; TwoTower needs an extra and is not in __all__
 _ROOMS = ("data", "evaluate", "features", "metrics", "models", "plots", "testing", "tuning")
 
 if not TYPE_CHECKING:  # what is imported above is all that a type checker should see
 
     def __getattr__(name: str) -> Any:
-        """Import models, and the rooms they come from, when they are first asked for."""
-        if name in _HOMES or name in __all__:
-            return getattr(import_module(_HOMES.get(name, "everypair.models")), name)
+        """Import estimators, and the rooms they come from, when they are first asked for."""
         if name in _ROOMS:
             return import_module(f"everypair.{name}")
+        if name in _HOMES:
+            return getattr(import_module(f"everypair.{_HOMES[name]}"), name)
+        if name in __all__ or name == "TwoTower":
+            from everypair.models.registry import estimator_class
+
+            return estimator_class(name)
         raise AttributeError(f"module 'everypair' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_HOMES, *_ROOMS})
+        return sorted({*globals(), *__all__, *_ROOMS})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import narwhals as nw
@@ -29,6 +30,55 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
+
+
+def number(
+    name: str, value: Any, *, least: float = -math.inf, above: float = -math.inf, below: float = math.inf
+) -> float:
+    """Return a parameter that must be a finite number within bounds.
+
+    >>> number("share", 2, least=0, below=1)
+    Traceback (most recent call last):
+    ValueError: share must be a finite number ≥ 0 and < 1, got 2.
+    """
+    if not is_number(value) or not math.isfinite(value) or value < least or value <= above or value >= below:
+        bounds = [f"≥ {least:g}"] * math.isfinite(least) + [f"> {above:g}"] * math.isfinite(above)
+        bounds += [f"< {below:g}"] * math.isfinite(below)
+        raise ValueError(f"{name} must be a finite number {' and '.join(bounds)}, got {value!r}.")
+    return float(value)
+
+
+def one_of(name: str, value: Any, options: tuple[str, ...]) -> str:
+    """Return a parameter that must be one of a few words.
+
+    >>> one_of("loss", "cubic", ("squared", "logistic"))
+    Traceback (most recent call last):
+    ValueError: loss must be one of 'squared', 'logistic', got 'cubic'.
+    """
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}.")
+    return value
+
+
+def tolerance(name: str, value: Any) -> float:
+    """Return a relative decrease at which training stops."""
+    if not is_number(value) or value < 0:
+        raise ValueError(f"{name} must be a number ≥ 0, got {value!r}.")
+    return float(value)
+
+
+def patience(name: str, value: Any) -> int | None:
+    """Return a number of sweeps to wait, or None."""
+    if value is not None and (not is_number(value) or int(value) != value or value < 1):
+        raise ValueError(f"{name} must be a positive integer or None, got {value!r}.")
+    return None if value is None else int(value)
+
+
+def seconds(name: str, value: Any) -> float | None:
+    """Return a limit of time, or None."""
+    if value is not None and (not is_number(value) or value <= 0):
+        raise ValueError(f"{name} must be a positive number of seconds or None, got {value!r}.")
+    return value
 
 
 def within(name: str, values: Any, dtype: Any) -> np.ndarray[Any, np.dtype[Any]]:

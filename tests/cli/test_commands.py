@@ -25,7 +25,7 @@ def test_fit_is_the_fit_of_the_library(folder, run):
     events = read_events("events.csv", verbose=False)
     model = everypair.OneClassMF(rank=3, reg=0.2, random_state=0).fit(events)
     again = everypair.load("again.ep")
-    assert np.array_equal(again.left_factors_, model.left_factors_)
+    assert np.array_equal(again.user_factors_, model.user_factors_)
     assert again.user_ids_ == model.user_ids_
     assert "user 'user', item 'film', time 'timestamp'" in shown.stderr
 
@@ -51,7 +51,7 @@ def test_fit_reads_features_and_goes_on_from_a_checkpoint(folder, run):
     told = ("--rank", 3, "--item-features", "films.csv", "--item-kind", "kind=category", "--set", "tol=0")
     run("fit", "events.csv", "-o", "model.ep", *told, "--checkpoint", "run.ckpt", "--set", "max_iter=10")
     model = everypair.load("model.ep")
-    assert model.right_feature_weights_.shape[0] == 3
+    assert model.item_feature_weights_.shape[0] == 3
     assert (folder / "run.ckpt").exists()
     run("fit", "events.csv", "-o", "more.ep", *told, "--checkpoint", "run.ckpt", "--set", "max_iter=12")
     kept, more = model.history_[:5], everypair.load("more.ep").history_
@@ -60,15 +60,15 @@ def test_fit_reads_features_and_goes_on_from_a_checkpoint(folder, run):
 
 
 def test_a_run_is_repeated_from_its_file(folder, run):
-    options = ("--rank", 3, "--set", "tol=1e-5", "--set", 'negative_scheme=["popularity", 0.5]', "--seed", 7)
+    options = ("--rank", 3, "--set", "tol=1e-5", "--set", 'negative_scheme=["item-count", 0.5]', "--seed", 7)
     run("fit", "events.csv", "-o", "first.ep", *options, "--min-item-events", 2, "--save-config", "run.toml")
     run("fit", "--config", "run.toml", "--output", "second.ep")
     first, second = everypair.load("first.ep"), everypair.load("second.ep")
-    assert np.array_equal(first.left_factors_, second.left_factors_)
+    assert np.array_equal(first.user_factors_, second.user_factors_)
     assert first.get_params() == second.get_params()
-    assert second.negative_scheme == ("popularity", 0.5)
+    assert second.negative_scheme == ("item-count", 0.5)
     run("fit", "--config", "run.toml", "-o", "third.ep", "--seed", 8)
-    assert not np.array_equal(first.left_factors_, everypair.load("third.ep").left_factors_)
+    assert not np.array_equal(first.user_factors_, everypair.load("third.ep").user_factors_)
 
 
 def test_recommend_one_user(folder, run, held_out):
@@ -217,7 +217,7 @@ def test_update_adds_and_folds_in(folder, run):
     assert model.item_ids_.values[-1] == "saga"
     assert model.interactions_.nnz == 274 + 5
     row = model.user_ids_.index(["u1", "u5", "zoe"])
-    assert np.allclose(model.fold_in_users(model.interactions_[row]), model.left_factors_[row], atol=1e-4)
+    assert np.allclose(model.fold_in_users(model.interactions_[row]), model.user_factors_[row], atol=1e-4)
     assert "saga" not in run("recommend", "model.ep", "-u", "zoe").stdout
     (folder / "later.csv").write_text("user,film\nu2,film 15\nyan,film 3\n")
     told = json.loads(run("update", "model.ep", "later.csv", "-o", "model.ep", "--known", "ignore", "--json").stdout)

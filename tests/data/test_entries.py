@@ -60,7 +60,7 @@ def test_grid_search_is_what_one_would_do_by_hand():
             assert fitted.score(test) == pytest.approx(by_hand)
     best = search.best_estimator_
     assert best.reg == [0.01, 0.1, 10.0][np.argmax(search.cv_results_["mean_test_score"])]
-    assert np.array_equal(best.right_factors_, clone(MODEL).set_params(reg=best.reg).fit(MATRIX).right_factors_)
+    assert np.array_equal(best.item_factors_, clone(MODEL).set_params(reg=best.reg).fit(MATRIX).item_factors_)
 
 
 @pytest.mark.parametrize(

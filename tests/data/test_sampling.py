@@ -33,8 +33,8 @@ def test_draws_follow_the_scheme(scheme):
     their columns within five standard deviations of its mean."""
     pairs, matrix = random_pairs()
     left, right = matrix.sum(axis=1), matrix.sum(axis=0)
-    p = left if scheme == "user" else np.ones(40)
-    q = {"item-f": right, "item-w": 40 - right, "item-s": 1 / np.maximum(right, 1)}.get(scheme, np.ones(30))
+    p = left if scheme == "user-count" else np.ones(40)
+    q = {"item-count": right, "item-rarity": 40 - right, "item-inverse": 1 / np.maximum(right, 1)}.get(scheme, np.ones(30))
     chances = np.where(matrix, 0, np.outer(p, q))
     chances /= chances.sum()
     random = np.random.default_rng(0)
@@ -69,16 +69,16 @@ def test_dislikes_are_not_drawn():
 
 
 def test_an_exhausted_scheme_is_refused():
-    pairs, matrix = random_pairs()  # item-f never draws the item without positives
+    pairs, matrix = random_pairs()  # item-count never draws the item without positives
     drawable = np.sum(~matrix[:, 1:])
-    with pytest.raises(ValueError, match=f"only {drawable} pairs .*item-f"):
-        sample_negatives(pairs, drawable + 1, "item-f", 0)
-    skewed = Sampling("item-s", np.ones(40), np.array([1.0] * 29 + [1e-12]))  # possible, and hopeless
+    with pytest.raises(ValueError, match=f"only {drawable} pairs .*item-count"):
+        sample_negatives(pairs, drawable + 1, "item-count", 0)
+    skewed = Sampling("item-inverse", np.ones(40), np.array([1.0] * 29 + [1e-12]))  # possible, and hopeless
     with pytest.raises(ValueError, match="hardly ever draws the rest"):
         skewed.draw(pairs, int(np.sum(~matrix)), np.random.default_rng(0))
     full = np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
     with pytest.raises(ValueError, match="only 0 pairs"):
-        sample_negatives(Pairs.from_matrix(full), 1, "item-w", 0)
+        sample_negatives(Pairs.from_matrix(full), 1, "item-rarity", 0)
 
 
 def test_other_schemes_are_refused():
@@ -107,7 +107,7 @@ def test_new_rows_get_as_many_as_training_gives(scheme, side):
 
 def test_a_new_row_does_not_depend_on_the_others():
     pairs, matrix = random_pairs()
-    sampling = Sampling.from_scheme(pairs, "item-w")
+    sampling = Sampling.from_scheme(pairs, "item-rarity")
     rows = sp.csr_array(matrix.astype(float))
     new, columns = sampling.draw_rows(0, rows, 400, seed=1)
     for row in (0, 1, 17, 39):
@@ -119,7 +119,7 @@ def test_a_new_row_does_not_depend_on_the_others():
 def test_the_order_of_new_rows_follows_the_weights():
     """The first column of an empty new row is j with chance q_j."""
     pairs, _ = random_pairs()
-    sampling = Sampling.from_scheme(pairs, "item-w")
+    sampling = Sampling.from_scheme(pairs, "item-rarity")
     empty = sp.csr_array((1, 30))
     first = [sampling.draw_rows(0, empty, 40, seed)[1][0] for seed in range(1000)]
     expected = 1000 * sampling.right / sampling.right.sum()

@@ -68,7 +68,7 @@ def test_fold_in_and_explanation_use_the_weights():
     ).fit(values)  # fmt: skip
     np.testing.assert_allclose(model.score_users(interactions=values), model.score_users(), atol=1e-4)
     folded = model.fold_in_items(values)
-    np.testing.assert_allclose(model.left_factors_ @ folded.T, model.score_users(), atol=1e-4)
+    np.testing.assert_allclose(model.user_factors_ @ folded.T, model.score_users(), atol=1e-4)
     why = model.explain(3, int(np.flatnonzero(values[3] == 0)[0]))
     base = model.explain(3, 20).base
     assert why.base + why.contributions.sum() == pytest.approx(why.score)

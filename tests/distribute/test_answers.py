@@ -44,8 +44,8 @@ def test_the_pairs_of_files_are_those_of_one_table(fitted, log):
 
 def test_factors_are_those_of_one_machine_in_the_same_order(fitted):
     alone = model().fit(fitted.interactions_)
-    assert np.array_equal(fitted.left_factors_, alone.left_factors_)
-    assert np.array_equal(fitted.right_factors_, alone.right_factors_)
+    assert np.array_equal(fitted.user_factors_, alone.user_factors_)
+    assert np.array_equal(fitted.item_factors_, alone.item_factors_)
 
 
 def test_a_dask_frame_gives_the_same_pairs(clients, log, fitted):
@@ -78,20 +78,20 @@ def test_asked_users_of_a_model_that_stays_there(clients, folder, fitted):
     assert np.array_equal(items, expected)
     np.testing.assert_allclose(scores, values, rtol=1e-5, atol=1e-6)
     with pytest.raises(AttributeError, match="is on the cluster: gather"):
-        _ = there.left_factors_
+        _ = there.user_factors_
     assert not hasattr(there, "interactions_")
     assert [entry["objective"] for entry in there.history_] == [entry["objective"] for entry in fitted.history_]
     for name in ("objective_", "status_", "n_iter_", "rank_", "reg_", "negative_weight_", "biases_", "feature_reg_"):
         assert getattr(there, name) == getattr(fitted, name)
     assert list(there.user_ids_) == list(fitted.user_ids_)
-    assert there.left_feature_weights_ is None
+    assert there.user_feature_weights_ is None
     users, items = fitted.interactions_.shape
     assert repr(there.sharded_) == f"ShardedModel({users:,} users × {items:,} items in 3 and 2 shards)"
     with pytest.raises(ValueError, match=r"is on the cluster: gather\(\) brings it here first"):
         there.to_parts()
     with pytest.raises(ValueError, match=r"is on the cluster: model.sharded_.metrics\(test\) ranks there"):
         ranking_metrics(there, fitted.interactions_, fitted.interactions_)
-    assert np.array_equal(there.gather().left_factors_, fitted.left_factors_)
+    assert np.array_equal(there.gather().user_factors_, fitted.user_factors_)
 
 
 def test_metrics_and_validation(clients):

@@ -74,13 +74,13 @@ def test_weights_of_zero_and_dislikes_of_several_files(clients, tmp_path):
         assert (there.interactions_ != events.matrix).nnz == 0
 
 
-@pytest.mark.parametrize("parameters", [{}, {"weighting": ("degree", 0.25), "negative_scheme": ("popularity", 0.5)}])
+@pytest.mark.parametrize("parameters", [{}, {"weighting": ("degree", 0.25), "negative_scheme": ("item-count", 0.5)}])
 def test_the_bits_of_one_machine(parameters, folder, clients):
     read = {"min_rating": 4}
     there = model(**parameters).fit(folder, client=Cluster(clients(2), shards=(2, 1), read=read))
     alone = model(**parameters).fit(read_events(LOG, verbose=False, **read))
-    assert np.array_equal(there.left_factors_, alone.left_factors_)
-    assert np.array_equal(there.right_factors_, alone.right_factors_)
+    assert np.array_equal(there.user_factors_, alone.user_factors_)
+    assert np.array_equal(there.item_factors_, alone.item_factors_)
     assert (there.interactions_ != alone.interactions_).nnz == 0
     assert there.state_.weighting == alone.state_.weighting
     asked = alone.user_ids_.values[:3]
@@ -95,7 +95,7 @@ def test_events_in_memory(clients):
         there = model(**parameters).fit(source, client=Cluster(clients(2), read=read, gather=False))
         assert list(there.item_ids_) == list(alone.item_ids_)
         assert there.recommend(["u1"], n=3)[0].tolist() == alone.recommend(["u1"], n=3)[0].tolist()
-        assert np.array_equal(there.gather().left_factors_, alone.left_factors_)
+        assert np.array_equal(there.gather().user_factors_, alone.user_factors_)
         assert there.state_.weighting == alone.state_.weighting
         assert there.recommend(["u1"], n=3)[0].tolist() == alone.recommend(["u1"], n=3)[0].tolist()
 
@@ -104,7 +104,7 @@ def test_weights_of_negatives_in_the_order_of_ids(folder, clients):
     events = read_events(LOG, verbose=False)
     arrays = tuple(np.linspace(1, 2, size) for size in events.matrix.shape)
     there = model(negative_scheme=arrays).fit(folder, client=clients(2))
-    assert np.array_equal(there.left_factors_, model(negative_scheme=arrays).fit(events).left_factors_)
+    assert np.array_equal(there.user_factors_, model(negative_scheme=arrays).fit(events).user_factors_)
 
 
 def test_features_by_id(folder, clients):
@@ -123,8 +123,8 @@ def test_features_by_id(folder, clients):
     matrix = model(**parameters).fit(
         events.matrix, table[["age", "old"]].to_numpy(float), kinds.matrix, client=Cluster(clients(2), shards=(2, 1))
     )
-    assert np.array_equal(there.left_factors_, matrix.left_factors_)  # the same rows meet the same features
-    assert np.array_equal(there.left_feature_weights_, matrix.left_feature_weights_)
+    assert np.array_equal(there.user_factors_, matrix.user_factors_)  # the same rows meet the same features
+    assert np.array_equal(there.user_feature_weights_, matrix.user_feature_weights_)
     assert there.objective_ == pytest.approx(alone.objective_, rel=0.02)
     new = pd.DataFrame({"old": [1], "age": [0.5]}, index=["somebody"])
     assert there.recommend(features=new, n=3)[0].shape == (1, 3)
@@ -151,5 +151,5 @@ def test_a_worker_that_is_killed_is_made_good_from_the_files_on(folder, doomed):
     read, parameters = {"min_rating": 4}, {"weighting": ("degree", 0.25), "max_iter": 4}
     there = model(**parameters).fit(folder, client=Cluster(client, shards=(2, 1), read=read), callbacks=[kill])
     alone = model(**parameters).fit(read_events(LOG, verbose=False, **read))
-    assert np.array_equal(there.left_factors_, alone.left_factors_)
+    assert np.array_equal(there.user_factors_, alone.user_factors_)
     assert (there.interactions_ != alone.interactions_).nnz == 0

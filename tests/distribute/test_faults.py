@@ -25,8 +25,8 @@ def test_a_worker_that_is_killed_in_the_second_sweep(doomed, caplog):
     with caplog.at_level(logging.WARNING, logger="everypair.distribute"):
         there = model().fit(PAIRS, client=Cluster(client, shards=(3, 2)), callbacks=[kill])
     alone = model().fit(PAIRS)
-    assert np.array_equal(there.left_factors_, alone.left_factors_)
-    assert np.array_equal(there.right_factors_, alone.right_factors_)
+    assert np.array_equal(there.user_factors_, alone.user_factors_)
+    assert np.array_equal(there.item_factors_, alone.item_factors_)
     assert any("is gone: what it held is computed again elsewhere" in record.message for record in caplog.records)
 
 
@@ -53,8 +53,8 @@ def test_a_worker_that_is_killed_with_the_weights_of_features():
             fitted = model(max_iter=3).fit(PAIRS, users, items, client=Cluster(client, shards=(3, 2)), callbacks=[look])
             ends.append(fitted)
             assert bool(home) == kill
-    assert np.array_equal(ends[0].left_feature_weights_, ends[1].left_feature_weights_)
-    assert np.array_equal(ends[0].left_factors_, ends[1].left_factors_)
+    assert np.array_equal(ends[0].user_feature_weights_, ends[1].user_feature_weights_)
+    assert np.array_equal(ends[0].user_factors_, ends[1].user_factors_)
 
 
 KILLED = """
@@ -89,8 +89,8 @@ def test_a_client_that_is_killed_after_sweep_three_goes_on(clients, tmp_path):
     there = model().fit(PAIRS, client=cluster, callbacks=[keep, lambda sweep: swept.append(sweep.iteration)])
     assert swept == [4, 5, 6]
     alone = model().fit(PAIRS)
-    assert np.array_equal(there.left_factors_, alone.left_factors_)
-    assert np.array_equal(there.right_factors_, alone.right_factors_)
+    assert np.array_equal(there.user_factors_, alone.user_factors_)
+    assert np.array_equal(there.item_factors_, alone.item_factors_)
     assert len(there.history_) == 6
     with pytest.raises(ValueError, match=r"checkpoint of another training \(parameter rank\)"):
         model(rank=5).fit(PAIRS, client=cluster, callbacks=[keep])

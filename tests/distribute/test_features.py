@@ -49,8 +49,8 @@ def test_the_objective_of_one_machine(name, clients):
 def test_the_objective_is_that_of_the_model_that_comes_back(clients):
     """F by brute force over the whole matrix, from the gathered factors and weights."""
     there = model(own_vectors=(True, False), max_iter=3).fit(PAIRS, X, Z, client=Cluster(clients(2), shards=SHARDS))
-    U, V = there.left_factors_, there.right_factors_
-    W, H = there.left_feature_weights_, there.right_feature_weights_
+    U, V = there.user_factors_, there.item_factors_
+    W, H = there.user_feature_weights_, there.item_feature_weights_
     assert pytest.approx(Z @ H, abs=1e-9) == V
     S, Y = U @ V.T, PAIRS.toarray()
     p, q = there.negatives_.left[:, None], there.negatives_.right[None, :]
@@ -69,7 +69,7 @@ def test_the_same_bits_on_any_number_of_workers(own, workers, clients):
         for n in workers
     )
     for other in others:
-        for name in ("left_factors_", "right_factors_", "left_feature_weights_", "right_feature_weights_"):
+        for name in ("user_factors_", "item_factors_", "user_feature_weights_", "item_feature_weights_"):
             assert np.array_equal(getattr(one, name), getattr(other, name))
         assert [e["objective"] for e in one.history_] == [e["objective"] for e in other.history_]
 
@@ -85,7 +85,7 @@ def test_wide_features_have_a_diagonal_preconditioner(clients):
 
 def test_new_users_by_their_features(clients):
     there = model(max_iter=2).fit(PAIRS, X, Z, client=Cluster(clients(2), shards=SHARDS))
-    assert there.fold_in_users(features=X[:2]) == pytest.approx(X[:2] @ there.left_feature_weights_)
+    assert there.fold_in_users(features=X[:2]) == pytest.approx(X[:2] @ there.user_feature_weights_)
     items, _ = there.recommend(features=X[:5], n=3)
     assert items.shape == (5, 3)
 
@@ -96,16 +96,16 @@ def test_a_training_with_features_goes_on_from_its_checkpoint(clients, tmp_path)
     keep = ShardCheckpoint(tmp_path / "run", every=3)
     model(max_iter=3).fit(PAIRS, X, Z, client=cluster, callbacks=[keep])
     again = model(max_iter=5).fit(PAIRS, X, Z, client=cluster, callbacks=[keep])
-    assert np.array_equal(whole.left_factors_, again.left_factors_)
-    assert np.array_equal(whole.left_feature_weights_, again.left_feature_weights_)
+    assert np.array_equal(whole.user_factors_, again.user_factors_)
+    assert np.array_equal(whole.user_feature_weights_, again.user_feature_weights_)
     with pytest.raises(ValueError, match="another training"):
         model(max_iter=5).fit(PAIRS, X + 1, Z, client=cluster, callbacks=[keep])
 
 
 def test_what_is_not_done_there(clients):
     with pytest.raises(ValueError, match="no graphs"):
-        model().fit(PAIRS, left_graph=sp.eye_array(USERS), client=clients(2))
-    with pytest.raises(ValueError, match="left_features"):
+        model().fit(PAIRS, user_graph=sp.eye_array(USERS), client=clients(2))
+    with pytest.raises(ValueError, match="user_features"):
         model().fit(PAIRS, X[:-1], client=clients(2))
 
 
@@ -116,4 +116,4 @@ def test_collinear_features_without_a_ridge(clients):
     alone = model(**parameters).fit(PAIRS, collinear)
     there = model(**parameters).fit(PAIRS, collinear, client=Cluster(clients(2), shards=SHARDS))
     assert there.objective_ < alone.objective_ * 1.01
-    assert np.abs(there.left_feature_weights_).max() < 100
+    assert np.abs(there.user_feature_weights_).max() < 100

@@ -137,7 +137,7 @@ def test_what_is_no_client(clients):
 def test_what_a_cluster_does_not_do(clients):
     for parameters, given, words in (
         ({"solver": "cd", "loss": "squared"}, {}, '"auto" or "newton"'),
-        ({}, {"right_graph": np.ones((4, 4))}, "no graphs"),
+        ({}, {"item_graph": np.ones((4, 4))}, "no graphs"),
         ({}, {"start": OneClassMF(rank=1).fit(np.eye(4))}, "start="),
         ({"patience": 2}, {}, "patience needs validation data"),
     ):
@@ -191,10 +191,10 @@ def test_options_that_are_refused_before_files_are_read(clients):
 
 def test_features_that_do_not_match_the_ids_of_the_files(folder, clients):
     cases = [
-        (pd.DataFrame({"age": [1, 2]}, index=["a", "b"]), "left_features must have one row for every id.*'c'"),
+        (pd.DataFrame({"age": [1, 2]}, index=["a", "b"]), "user_features must have one row for every id.*'c'"),
         (pd.DataFrame({"user": ["a", "b", "c", "d"], "age": 0}), "1 rows are of unknown ids: 'd'"),
-        (pd.DataFrame({"age": [1, 2, 3]}), "left_features is a frame without ids"),
-        (pd.DataFrame({"age": 1}, index=["a", "b", "c", "c"]), "the index of left_features: .*'c'"),
+        (pd.DataFrame({"age": [1, 2, 3]}), "user_features is a frame without ids"),
+        (pd.DataFrame({"age": 1}, index=["a", "b", "c", "c"]), "the index of user_features: .*'c'"),
         (np.ones((4, 2)), r"one row per entity of that side \(3\), got shape \(4, 2\)"),
         (pd.DataFrame({"user": ["a", "b", "c"], "age": "x"}), "must hold numbers, but its column 'age'"),
     ]
@@ -213,10 +213,10 @@ def test_a_model_that_is_fitted_again_answers_from_the_new_one(clients):
     first[0, 0] = second[0, 0] = 0
     model = OneClassMF(rank=1, random_state=0).fit(first)
     model.fit(second, client=Cluster(clients(2), gather=False))
-    assert not hasattr(model, "left_factors_")
+    assert not hasattr(model, "user_factors_")
     assert model.recommend([6], n=6, exclude_seen=False)[0].shape == (1, 6)
     with pytest.raises(ValueError, match=r"name users, .*recommend_all"):
         model.recommend()
     model.fit(first)
     assert not hasattr(model, "sharded_")
-    assert model.left_factors_.shape[0] == 5
+    assert model.user_factors_.shape[0] == 5

@@ -22,7 +22,7 @@ CASES = {
     "squared, plain": (PAIRS, {"loss": "squared", "solver": "newton"}),
     "hinge, weights and dislikes": (WEIGHTED, {"loss": "squared_hinge"}),
     "biases": (PAIRS, {"biases": True}),
-    "popularity": (WEIGHTED, {"negative_scheme": ("popularity", 0.5), "reg_exponent": "count"}),
+    "popularity": (WEIGHTED, {"negative_scheme": ("item-count", 0.5), "reg_exponent": "count"}),
     "imputation, float64": (PAIRS, {"negative_value": IMPUTED, "dtype": "float64"}),
     "weights, float64": (WEIGHTED, {"dtype": "float64", "loss": "squared"}),
     "degree weights": (PAIRS, {"weighting": ("degree", 0.25)}),
@@ -39,8 +39,8 @@ def alone():
 
 
 def assert_same(one, other):
-    assert np.array_equal(one.left_factors_, other.left_factors_)
-    assert np.array_equal(one.right_factors_, other.right_factors_)
+    assert np.array_equal(one.user_factors_, other.user_factors_)
+    assert np.array_equal(one.item_factors_, other.item_factors_)
     assert [entry["objective"] for entry in one.history_] == [entry["objective"] for entry in other.history_]
 
 

@@ -23,18 +23,18 @@ MODEL = OneClassMF(rank=3, random_state=0, max_iter=10, n_threads=1)
 
 def test_the_answer_adds_and_noise_does_not():
     report = feature_report(
-        MODEL.set_params(feature_reg=0.1), TRAIN, TEST, right_features={"group": ANSWER, "noise": NOISE}
+        MODEL.set_params(feature_reg=0.1), TRAIN, TEST, item_features={"group": ANSWER, "noise": NOISE}
     )
-    assert list(report.rows) == ["all", "without right_features[group]", "without right_features[noise]", "none"]
-    assert report.gain("right_features[group]") > 0.1
-    assert report.gain("right_features[noise]") < 0
+    assert list(report.rows) == ["all", "without item_features[group]", "without item_features[noise]", "none"]
+    assert report.gain("item_features[group]") > 0.1
+    assert report.gain("item_features[noise]") < 0
     assert report.rows["all"]["ndcg@10"] > report.rows["none"]["ndcg@10"] + 0.05
     lines = str(report).splitlines()
     assert len(lines) == 5
     assert lines[0].split() == ["ndcg@10", "±", "adds", "±"]
     adds = [line.split()[-2] for line in lines[2:4]]
     assert [text[0] for text in adds] == ["+", "-"]
-    assert float(adds[0]) == pytest.approx(report.gain("right_features[group]"), abs=1e-4)
+    assert float(adds[0]) == pytest.approx(report.gain("item_features[group]"), abs=1e-4)
     none = report.rows["none"]
     assert lines[4].split() == ["none", f"{none['ndcg@10']:.4f}", f"{none.standard_errors['ndcg@10']:.4f}"]
 
@@ -44,21 +44,21 @@ def test_each_row_is_a_fit_of_its_own():
     of_users = np.repeat(np.eye(3), 14, axis=0)
     graph = knn_graph(of_users, k=3)
     report = feature_report(
-        model, TRAIN, TEST, right_features=ANSWER, left_graph=graph, metric="recall@5", callbacks=[lambda sweep: None]
+        model, TRAIN, TEST, item_features=ANSWER, user_graph=graph, metric="recall@5", callbacks=[lambda sweep: None]
     )
-    assert list(report.rows) == ["all", "without right_features", "without left_graph", "none"]
-    model.fit(TRAIN, right_features=ANSWER, left_graph=graph)
+    assert list(report.rows) == ["all", "without item_features", "without user_graph", "none"]
+    model.fit(TRAIN, item_features=ANSWER, user_graph=graph)
     assert report.rows["all"] == pytest.approx(ranking_metrics(model, TRAIN, TEST))
     alone = OneClassMF(rank=3, random_state=0, max_iter=10, n_threads=1).fit(TRAIN)
     assert report.rows["none"] == pytest.approx(ranking_metrics(alone, TRAIN, TEST))
-    by_hand = report.rows["all"]["recall@5"] - report.rows["without left_graph"]["recall@5"]
-    assert report.gain("left_graph") == pytest.approx(by_hand)
+    by_hand = report.rows["all"]["recall@5"] - report.rows["without user_graph"]["recall@5"]
+    assert report.gain("user_graph") == pytest.approx(by_hand)
     assert model.own_vectors == (True, False)  # the caller's model is not touched
 
 
 def test_the_error_of_a_gain_is_paired():
-    report = feature_report(MODEL, TRAIN, TEST, right_features=ANSWER, metric="recall@3")
-    fitted, plain = OneClassMF(**MODEL.get_params()).fit(TRAIN, right_features=ANSWER), OneClassMF(**MODEL.get_params())
+    report = feature_report(MODEL, TRAIN, TEST, item_features=ANSWER, metric="recall@3")
+    fitted, plain = OneClassMF(**MODEL.get_params()).fit(TRAIN, item_features=ANSWER), OneClassMF(**MODEL.get_params())
     gains = []
     plain.fit(TRAIN)
     for user in np.flatnonzero(TEST.sum(axis=1)):
@@ -70,17 +70,17 @@ def test_the_error_of_a_gain_is_paired():
             for model in (fitted, plain)
         )  # fmt: skip
         gains.append(one - other)
-    assert report.gain("right_features") == pytest.approx(np.mean(gains))
-    assert report.gain_error("right_features") == pytest.approx(np.std(gains, ddof=1) / np.sqrt(len(gains)))
+    assert report.gain("item_features") == pytest.approx(np.mean(gains))
+    assert report.gain_error("item_features") == pytest.approx(np.std(gains, ddof=1) / np.sqrt(len(gains)))
     assert np.isnan(
-        feature_report(MODEL, TRAIN, TEST, right_features=ANSWER, metric="coverage@3").gain_error("right_features")
+        feature_report(MODEL, TRAIN, TEST, item_features=ANSWER, metric="coverage@3").gain_error("item_features")
     )
 
 
 def test_any_length_of_the_list():
-    report = feature_report(MODEL, TRAIN, TEST, right_features=ANSWER, metric="recall@3")
+    report = feature_report(MODEL, TRAIN, TEST, item_features=ANSWER, metric="recall@3")
     assert set(report.rows["all"]) >= {"recall@3", "ndcg@10", "auc"}
-    assert report.gain("right_features") > 0
+    assert report.gain("item_features") > 0
 
 
 def test_what_is_refused(monkeypatch):
@@ -92,8 +92,8 @@ def test_what_is_refused(monkeypatch):
         feature_report(MODEL, TRAIN, TEST)
     for metric in ("accuracy", "ndcg", "auc@10", "ndcg@0", "ndcg@ten"):
         with pytest.raises(ValueError, match=f"metric must be one of precision@k, .* auc, .*got '{metric}'"):
-            feature_report(MODEL, TRAIN, TEST, right_features=ANSWER, metric=metric)
-    report = FeatureReport("auc", {"all": {"auc": 0.9}, "without left_graph": {"auc": 0.8}, "none": {"auc": 0.8}})
-    assert report.gain("left_graph") == pytest.approx(0.1)
-    with pytest.raises(ValueError, match="part must be one of left_graph, got 'right_graph'"):
-        report.gain("right_graph")
+            feature_report(MODEL, TRAIN, TEST, item_features=ANSWER, metric=metric)
+    report = FeatureReport("auc", {"all": {"auc": 0.9}, "without user_graph": {"auc": 0.8}, "none": {"auc": 0.8}})
+    assert report.gain("user_graph") == pytest.approx(0.1)
+    with pytest.raises(ValueError, match="part must be one of user_graph, got 'item_graph'"):
+        report.gain("item_graph")

@@ -26,7 +26,7 @@ Y = (X @ RNG.normal(size=(5, 4)) > 0.3).astype(int)
 PARTIAL = np.where(RNG.random((M, N)) < 0.6, RNG.normal(size=(M, 2)) @ RNG.normal(size=(2, N)), np.nan)
 FACTORS = {"rank": 4, "max_iter": 9, "random_state": 3}
 FIXED = {"nuclear_reg": 0.5, "max_iter": 9, "tol": 0}
-SIDES = {"left_features": LEFT, "right_features": RIGHT}
+SIDES = {"user_features": LEFT, "item_features": RIGHT}
 
 TRAININGS = {
     **{
@@ -37,7 +37,7 @@ TRAININGS = {
             ("sg-reform", "squared"), ("sg-bsearch", "squared"), ("sg-dense", "logistic"),
         ]
     },
-    "one-class, sides": (OneClassMF, {**FACTORS, "tol": 0}, (EVENTS,), {**SIDES, "right_graph": GRAPH}),
+    "one-class, sides": (OneClassMF, {**FACTORS, "tol": 0}, (EVENTS,), {**SIDES, "item_graph": GRAPH}),
     "one-class, biases": (OneClassMF, {**FACTORS, "tol": 0, "biases": True, "dtype": "float64"}, (EVENTS,), {}),
     "one-class, patience": (
         OneClassMF, {**FACTORS, "tol": 0, "patience": 3, "max_iter": 30, "random_state": 1}, (EVENTS,),
@@ -151,7 +151,7 @@ def test_more_sweeps_go_on_and_a_finished_training_comes_back(tmp_path):
     assert not seen
     more = OneClassMF(**{**few, "max_iter": 9, "n_threads": 1}).fit(EVENTS, callbacks=[keep, cut_at(None, seen)])
     assert seen == [7, 8, 9]
-    assert np.array_equal(more.left_factors_, OneClassMF(**{**few, "max_iter": 9}).fit(EVENTS).left_factors_)
+    assert np.array_equal(more.user_factors_, OneClassMF(**{**few, "max_iter": 9}).fit(EVENTS).user_factors_)
     assert [entry["iteration"] for entry in more.history_] == list(range(1, 10))
     seconds = [entry["seconds"] for entry in more.history_]
     assert seconds == sorted(seconds)
@@ -161,20 +161,20 @@ def test_more_sweeps_go_on_and_a_finished_training_comes_back(tmp_path):
 
 def test_another_training_is_refused_and_the_file_stays(tmp_path):
     keep = Checkpoint(tmp_path / "run.ckpt", every=2)
-    OneClassMF(**FACTORS).fit(EVENTS, right_features=RIGHT, validation=HELD_OUT, callbacks=[keep])
+    OneClassMF(**FACTORS).fit(EVENTS, item_features=RIGHT, validation=HELD_OUT, callbacks=[keep])
     before = keep.path.read_bytes()
     other = EVENTS.copy()
     other[np.nonzero(other)[0][0], np.nonzero(other)[1][0]] *= 2
-    same = {"right_features": RIGHT, "validation": HELD_OUT}
+    same = {"item_features": RIGHT, "validation": HELD_OUT}
     for changed, data, more, words in (
         ({"rank": 5}, EVENTS, same, r"other parameters \(rank\)"),
         ({"rank": 5, "loss": "squared"}, EVENTS, same, r"other parameters \(loss, rank\)"),
         ({"random_state": 4}, EVENTS, same, r"other parameters \(random_state\)"),
         ({"tol": 0.0}, EVENTS, same, r"other parameters \(tol\)"),
         ({}, other, same, "other data"),
-        ({}, EVENTS, {**same, "right_features": RIGHT + 1}, "other data"),
+        ({}, EVENTS, {**same, "item_features": RIGHT + 1}, "other data"),
         ({}, EVENTS, {**same, "validation": np.roll(HELD_OUT, 1, 0) * (EVENTS == 0)}, "other data"),
-        ({}, EVENTS, {**same, "right_graph": GRAPH}, "other data"),
+        ({}, EVENTS, {**same, "item_graph": GRAPH}, "other data"),
     ):
         with pytest.raises(ValueError, match=f"run.ckpt is a checkpoint of another training: {words}. Delete it"):
             OneClassMF(**{**FACTORS, **changed}).fit(data, **more, callbacks=[keep])

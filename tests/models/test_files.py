@@ -29,11 +29,11 @@ from everypair import (
     load,
 )
 from everypair.models.completion import FNNM, FPCA, IMC, SIMC, Maxide
+from everypair.models.estimator import Estimator
 from everypair.models.files import model_class
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 from everypair.models.registry import ESTIMATORS
 from everypair.models.serve_only import ServeOnlyError
-from everypair.models.stateful import Stateful
 from everypair.problem import Loss
 from everypair.store import ModelFileError, read_file, write_file
 
@@ -49,7 +49,7 @@ Y = (X @ RNG.normal(size=(5, 4)) > 0.3).astype(int)
 PARTIAL = np.where(RNG.random((M, N)) < 0.6, RNG.normal(size=(M, 2)) @ RNG.normal(size=(2, N)), np.nan)
 NEW = (RNG.random((3, N)) < 0.3).astype(float)
 FEW = {"rank": 3, "max_iter": 3, "random_state": 0}
-SIDES = {"left_features": LEFT, "right_features": RIGHT}
+SIDES = {"user_features": LEFT, "item_features": RIGHT}
 SWEEPS = {"max_iter": 4}
 FIXED = {"nuclear_reg": 0.5, "l1_reg": 0.1, **SWEEPS}
 
@@ -60,10 +60,10 @@ RECOMMENDERS = {
     ).fit(EVENTS, targets=TARGETS),
     "one-class, imputed": lambda: OneClassMF(**FEW, negative_value=(np.ones((M, 1)), np.ones((N, 1)))).fit(LIKES),
     "one-class, features, graph": lambda: OneClassMF(**FEW, fit_intercept=True, dtype="float64").fit(
-        EVENTS, right_graph=GRAPH, **SIDES
+        EVENTS, item_graph=GRAPH, **SIDES
     ),
     "one-class, validation": lambda: OneClassMF(**FEW).fit(LIKES, validation=np.roll(LIKES, 1, 1) * (LIKES == 0)),
-    "subsampled": lambda: SubsampledMF(**FEW, scheme="item-f", resample=True).fit(EVENTS, **SIDES),
+    "subsampled": lambda: SubsampledMF(**FEW, scheme="item-count", resample=True).fit(EVENTS, **SIDES),
     "ensemble": lambda: EnsembleMF(n_models=2, **FEW).fit(EVENTS),
     "bpr": lambda: BPR(**FEW).fit(EVENTS),
     "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, RIGHT),
@@ -71,7 +71,7 @@ RECOMMENDERS = {
     "popularity": lambda: Popularity().fit(EVENTS),
     "two towers": lambda: TwoTower(widths=(4,), **FEW).fit(EVENTS, **SIDES),
     "blend": lambda: Blend([OneClassMF(**FEW), ItemItem(neighbors=4), Popularity(), BPR(**FEW)], random_state=0).fit(
-        LIKES, right_features=RIGHT
+        LIKES, item_features=RIGHT
     ),
     "blend, weights": lambda: Blend([OneClassMF(**FEW), ItemItem()], weights="auto", random_state=0).fit(LIKES),
 }
@@ -107,13 +107,13 @@ def answers(model):
         ]
     if hasattr(model, "complete"):
         said = [model.complete(), *model.recommend([0, 3], n=4), model.predict([1, 2], [3, 4])]
-        return said + ([] if model.state_.left_side is None else [model.complete(left_features=LEFT[:2])])
+        return said + ([] if model.state_.left_side is None else [model.complete(user_features=LEFT[:2])])
     said = [*model.recommend(n=5), model.score_users([4]), model.score_pairs([1, 2], [3, 4])]
     if getattr(model.state_, "targets", None) is None:
         said += [*model.recommend(interactions=NEW, n=3)]
     if hasattr(model, "similar_items"):
         said += [*model.similar_items([0, 3], n=3)]
-    if getattr(model, "left_feature_weights_", None) is not None:
+    if getattr(model, "user_feature_weights_", None) is not None:
         said += [model.score_users(features=LEFT[:2])]
     return said
 
@@ -204,8 +204,8 @@ def test_a_loaded_model_grows_and_learns_again(tmp_path):
     for one in (model, again):
         one.add_users(interactions=NEW)
     same(answers(again), answers(model))
-    again.left_factors_[:] = 0  # private to this process
-    same([again.fit(EVENTS).left_factors_], [EVERY["one-class"]().left_factors_])
+    again.user_factors_[:] = 0  # private to this process
+    same([again.fit(EVENTS).user_factors_], [EVERY["one-class"]().user_factors_])
     assert (tmp_path / "model.ep").read_bytes() == before
 
 
@@ -254,7 +254,7 @@ def test_every_estimator_of_the_package_is_in_the_table_and_here():
     found = set()
     for module in pkgutil.walk_packages(everypair.models.__path__, "everypair.models."):
         for name, one in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if issubclass(one, Stateful) and not inspect.isabstract(one) and inspect.signature(one).parameters:
+            if issubclass(one, Estimator) and not inspect.isabstract(one) and inspect.signature(one).parameters:
                 found.add(name)
     assert found == set(ESTIMATORS)
     assert all(model_class(name).__name__ == name for name in ESTIMATORS)

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 
-from everypair.models.parts import decode, encode
+from everypair.models.codec import decode, encode
 from everypair.models.recommend.two_tower import TowerState
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.adam import AVERAGED

@@ -51,16 +51,16 @@ def test_a_linear_tower_on_features_is_the_linear_model():
     shared = {"loss": "squared", "rank": 3, "reg": 0.5, "negative_weight": 0.2, "dtype": "float64", "random_state": 0}
     own = (True, False)
     mf = OneClassMF(reg_exponent=0, feature_reg=0.5, own_vectors=own, tol=1e-13, max_iter=500, **shared)
-    mf.fit(matrix, right_features=features)
+    mf.fit(matrix, item_features=features)
     towers = TwoTower(
         widths=(), biases=False, own_vectors=own, optimizer="gauss-newton", tol=1e-13, max_iter=300, **shared
-    ).fit(matrix, right_features=sp.csr_array(features))
+    ).fit(matrix, item_features=sp.csr_array(features))
     assert towers.objective_ == pytest.approx(mf.objective_, rel=1e-6)
     np.testing.assert_allclose(towers.score_users(), mf.score_users(), atol=1e-3)
     fresh = random.normal(size=(2, 5))
     np.testing.assert_allclose(
-        np.abs(towers.left_factors_ @ towers.fold_in_items(features=fresh).T),
-        np.abs(mf.left_factors_ @ mf.fold_in_items(features=fresh).T),
+        np.abs(towers.user_factors_ @ towers.fold_in_items(features=fresh).T),
+        np.abs(mf.user_factors_ @ mf.fold_in_items(features=fresh).T),
         atol=2e-3,
     )
 
@@ -69,20 +69,20 @@ def test_a_linear_tower_on_features_is_the_linear_model():
 def test_items_never_seen_are_understood_by_their_features(own):
     matrix, _ = block_matrix()
     seen = np.array([j for j in range(21) if j not in (0, 8, 15)])
-    model = TwoTower(**SMALL, own_vectors=(True, own)).fit(matrix[:, seen], right_features=item_groups()[seen])
+    model = TwoTower(**SMALL, own_vectors=(True, own)).fit(matrix[:, seen], item_features=item_groups()[seen])
     assert model.add_items(features=np.eye(3)).tolist() == [18, 19, 20]
     scores = model.score_users()[:, 18:]
     assert scores[:20].argmax(axis=1).tolist() == [0] * 20
     assert scores[20:34].argmax(axis=1).tolist() == [1] * 14
     assert scores[34:].argmax(axis=1).tolist() == [2] * 10
     both = model.fold_in_items(matrix[:, [0]], features=np.eye(3)[:1])
-    assert ((model.left_factors_ @ both.T).ravel()[:20] > 0).all()
+    assert ((model.user_factors_ @ both.T).ravel()[:20] > 0).all()
 
 
 def test_a_new_user_by_features_by_events_and_by_both():
     matrix, _ = block_matrix()
     groups = np.repeat(np.eye(3), [20, 14, 10], axis=0)
-    model = TwoTower(**SMALL).fit(matrix, left_features={"group": groups, "noise": sp.csr_array((44, 2))})
+    model = TwoTower(**SMALL).fit(matrix, user_features={"group": groups, "noise": sp.csr_array((44, 2))})
     fresh = {"group": np.eye(3), "noise": sp.csr_array((3, 2))}
     rows = np.zeros((3, 21))
     rows[0, [0, 1, 2]] = rows[1, [8, 9, 10]] = rows[2, [15, 16, 17]] = 1
@@ -104,7 +104,7 @@ WRITTEN_OUT = {
     "a loss of one's own": {"loss": QUARTIC},
     "imputed": {"negative_value": "factors"},
     "cosines": {"temperature": 0.5, "loss": "squared"},
-    "weights": {"negative_scheme": "left-count", "reg": (0.3, 0.1)},
+    "weights": {"negative_scheme": "user-count", "reg": (0.3, 0.1)},
     "a function": {"towers": "function"},
 }
 
@@ -116,13 +116,13 @@ def test_the_objective_is_the_sum_over_all_pairs(case):
     values = np.full(signed.shape, -1.0 if parameters.get("loss") != "squared" else 0.0)
     if "negative_value" in parameters:
         mf = OneClassMF(rank=2, max_iter=3, random_state=0).fit(np.abs(signed))
-        parameters["negative_value"] = mf.left_factors_, mf.right_factors_
-        values = mf.left_factors_.astype(float) @ mf.right_factors_.T
+        parameters["negative_value"] = mf.user_factors_, mf.item_factors_
+        values = mf.user_factors_.astype(float) @ mf.item_factors_.T
     if "towers" in parameters:
         parameters["towers"] = PureTower(table, pick)
     shared = {"reg": 0.2, "widths": (4,), "rank": 3, "dtype": "float64", "max_iter": 2, "negative_weight": 0.3}
     model = TwoTower(**{**shared, "random_state": 0, **parameters}).fit(signed)
-    scores = model.left_factors_ @ model.right_factors_.T
+    scores = model.user_factors_ @ model.item_factors_.T
     loss = model.state_.loss
     targets = np.where(signed > 0, 1.0, loss.dislike_target)
     outside = 0.5 * np.outer(model.state_.negatives.left, model.state_.negatives.right) * (values - scores) ** 2
@@ -144,7 +144,7 @@ def test_ids_start_from_a_fitted_factorization():
 def test_cosines_with_a_temperature():
     matrix, held_out = block_matrix()
     model = TwoTower(**SMALL, temperature=0.25).fit(matrix)
-    np.testing.assert_allclose(np.linalg.norm(model.left_factors_, axis=1), 2, rtol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(model.user_factors_, axis=1), 2, rtol=1e-5)
     assert np.abs(model.score_users()).max() <= 4 + 1e-5
     assert np.mean(model.recommend(n=1)[0][:, 0] == held_out) > 0.7
 
@@ -181,7 +181,7 @@ def test_towers_brought_along(optimizer):
     towers = PureTower(table, lambda theta, parts: theta[0][parts["ids"]]), PureTower(init, apply)
     rate = None if optimizer == "gauss-newton" else 0.02
     model = TwoTower(**{**SMALL, "learning_rate": rate}, towers=towers, optimizer=optimizer)
-    model.fit(matrix, right_features={"kinds": item_groups(), "words": words})
+    model.fit(matrix, item_features={"kinds": item_groups(), "words": words})
     assert np.mean(model.recommend(n=1)[0][:, 0] == held_out) == 1
     assert np.mean(model.recommend(interactions=matrix, n=1)[0][:, 0] == held_out) == 1
     assert model.fold_in_items(features={"kinds": np.eye(3), "words": words[:3]}).shape == (3, 3)
@@ -217,7 +217,7 @@ BAD = {
     "towers": [("none such", "no tower is registered as 'none such'"), (3, "towers must be a PureTower"),
                ((None, 3), "a tower must be a PureTower")],
     "reg": [(-1, "reg must be a finite number ≥ 0")],
-    "own_vectors": [((True, False), "own_vectors=False on the right side needs right_features"), (3, "True or False")],
+    "own_vectors": [((True, False), "own_vectors=False on the right side needs item_features"), (3, "True or False")],
     "biases": [(1, "biases must be True or False")],
     "max_iter": [(0, "max_iter must be")],
 }  # fmt: skip
@@ -243,7 +243,7 @@ def test_what_an_optimiser_would_ignore_is_refused():
 def test_bad_descriptions_are_refused():
     matrix, _ = block_matrix()
     model = TwoTower(**{**SMALL, "max_iter": 1}).fit(matrix)
-    with pytest.raises(ValueError, match="fitted without left_features"):
+    with pytest.raises(ValueError, match="fitted without user_features"):
         model.recommend(features=np.eye(3))
     with pytest.raises(ValueError, match="give the interactions of new entities, their features, or both"):
         model.fold_in_users()
@@ -282,5 +282,5 @@ def test_an_interrupted_training_goes_on_with_the_same_bits(optimizer, tmp_path)
     resumed = TwoTower(**{**parameters, "max_iter": 6}).fit(matrix, callbacks=[keep])
     whole = TwoTower(**{**parameters, "max_iter": 6}).fit(matrix)
     assert len(resumed.history_) == 6
-    np.testing.assert_array_equal(resumed.left_factors_, whole.left_factors_)
-    np.testing.assert_array_equal(resumed.right_factors_, whole.right_factors_)
+    np.testing.assert_array_equal(resumed.user_factors_, whole.user_factors_)
+    np.testing.assert_array_equal(resumed.item_factors_, whole.item_factors_)

@@ -285,15 +285,15 @@ def _scheme(name, positive, rng):
     ones = np.ones(m), np.ones(n)
     counts = np.maximum(1, positive.sum(axis=1)), np.maximum(1, positive.sum(axis=0))
     if name == "constant":
-        return "constant", *ones
+        return "uniform", *ones
     if name == "left_count":
-        return "left-count", np.maximum(counts[0], 1), ones[1]
+        return "user-count", np.maximum(counts[0], 1), ones[1]
     if name == "right_rarity":
-        return "right-rarity", ones[0], m - positive.sum(axis=0)
+        return "item-rarity", ones[0], m - positive.sum(axis=0)
     if name == "popular":
-        return ("popularity", 0.5), ones[0], np.maximum(counts[1], 1) ** 0.5
+        return ("item-count", 0.5), ones[0], np.maximum(counts[1], 1) ** 0.5
     if name == "unpopular":
-        return ("popularity", -0.7), ones[0], counts[1] ** -0.7
+        return ("item-count", -0.7), ones[0], counts[1] ** -0.7
     p, q = rng.uniform(0.1, 2, m), rng.uniform(0.1, 2, n)
     p[3] = 0
     return (p, q), p, q

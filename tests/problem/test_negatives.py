@@ -8,7 +8,7 @@ M, N = 4, 5
 MATRIX = np.array([[1, 1, 1, 0, -1], [0, 0, 0, 0, 0], [2, 0, 1, 0, 0], [3, 1, 0, 0, 0]])
 LEFT_COUNTS, RIGHT_COUNTS = np.array([3, 0, 2, 2]), np.array([3, 2, 2, 0, 0])  # positives only
 ARRAYS = (np.array([1.0, 2.0, 0.0, 5.0]), np.array([0.5, 0.5, 1.0, 0.0, 3.0]))
-SCHEMES = ["constant", "left-count", "right-rarity", ("popularity", 1), ("popularity", -0.5), ["popularity", 0], ARRAYS]
+SCHEMES = ["uniform", "user-count", "item-rarity", ("item-count", 1), ("item-count", -0.5), ["item-count", 0], ARRAYS]
 
 
 @pytest.fixture
@@ -29,14 +29,14 @@ def test_mean_weight_over_every_pair(pairs, scheme, weight):
 @pytest.mark.parametrize(
     ("scheme", "left", "right"),
     [
-        ("constant", np.ones(M), np.ones(N)),
-        ("left-count", np.maximum(LEFT_COUNTS, 1), np.ones(N)),
-        ("right-rarity", np.ones(M), M - RIGHT_COUNTS),
-        (("popularity", 1), np.ones(M), np.maximum(RIGHT_COUNTS, 1)),
-        (("popularity", 0), np.ones(M), np.ones(N)),
-        (("popularity", 0.5), np.ones(M), np.sqrt(np.maximum(RIGHT_COUNTS, 1))),
-        (("popularity", -0.5), np.ones(M), 1 / np.sqrt(np.maximum(RIGHT_COUNTS, 1))),
-        (("popularity", np.float32(-1)), np.ones(M), 1 / np.maximum(RIGHT_COUNTS, 1)),
+        ("uniform", np.ones(M), np.ones(N)),
+        ("user-count", np.maximum(LEFT_COUNTS, 1), np.ones(N)),
+        ("item-rarity", np.ones(M), M - RIGHT_COUNTS),
+        (("item-count", 1), np.ones(M), np.maximum(RIGHT_COUNTS, 1)),
+        (("item-count", 0), np.ones(M), np.ones(N)),
+        (("item-count", 0.5), np.ones(M), np.sqrt(np.maximum(RIGHT_COUNTS, 1))),
+        (("item-count", -0.5), np.ones(M), 1 / np.sqrt(np.maximum(RIGHT_COUNTS, 1))),
+        (("item-count", np.float32(-1)), np.ones(M), 1 / np.maximum(RIGHT_COUNTS, 1)),
         (ARRAYS, *ARRAYS),
     ],
     ids=repr,
@@ -61,7 +61,7 @@ def test_new_rows_under_array_weights_weigh_the_mean(pairs):
 
 
 def test_a_new_column_seen_by_more_than_everyone_is_no_negative(pairs):
-    negatives = Negatives.from_scheme(pairs, 0.2, "right-rarity")
+    negatives = Negatives.from_scheme(pairs, 0.2, "item-rarity")
     assert negatives.right_weights(np.array([M + 3])).tolist() == [0]
 
 
@@ -80,7 +80,7 @@ def test_bad_weights_are_refused(pairs, weight):
 
 
 @pytest.mark.parametrize(
-    "scheme", ["uniform", "", None, 3, ("popularity",), ("rarity", 1), ("popularity", 1, 2), np.ones((2, 3))], ids=repr
+    "scheme", ["constant", "", None, 3, ("item-count",), ("rarity", 1), ("item-count", 1, 2), np.ones((2, 3))], ids=repr
 )
 def test_unknown_schemes_are_refused(pairs, scheme):
     with pytest.raises(ValueError, match="negative_scheme must be one of"):
@@ -92,7 +92,7 @@ def test_unknown_schemes_are_refused(pairs, scheme):
 @pytest.mark.parametrize("exponent", [np.nan, np.inf, "1", None])
 def test_bad_exponents_are_refused(pairs, exponent):
     with pytest.raises(ValueError, match="needs a finite number β"):
-        Negatives.from_scheme(pairs, 0.1, ("popularity", exponent))
+        Negatives.from_scheme(pairs, 0.1, ("item-count", exponent))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_bad_array_weights_are_refused(pairs, p, q, words):
 
 def test_rarity_where_everyone_has_everything_is_refused():
     with pytest.raises(ValueError, match="zero everywhere"):
-        Negatives.from_scheme(Pairs.from_matrix(np.ones((2, 3))), 0.1, "right-rarity")
+        Negatives.from_scheme(Pairs.from_matrix(np.ones((2, 3))), 0.1, "item-rarity")
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def test_full_solvers_end_at_the_same_objective_with_no_gradient(solver, biases)
     at_end, at_start = (
         np.sqrt(sum(np.sum(objective.gradient(side, left, right) ** 2) for side in (0, 1)))
         for left, right in (
-            (model.left_factors_, model.right_factors_),
-            (0.5 * model.left_factors_, model.right_factors_),
+            (model.user_factors_, model.item_factors_),
+            (0.5 * model.user_factors_, model.item_factors_),
         )
     )
     assert at_end < 1e-6 * at_start
@@ -59,7 +59,7 @@ def test_stochastic_gradient_comes_near(solver):
 def test_auto_begins_as_a_balanced_newton_and_goes_on_with_momentum():
     auto, newton = fit("auto", max_iter=1), fit("newton", max_iter=1)
     np.testing.assert_allclose(
-        auto.left_factors_ @ auto.right_factors_.T, newton.left_factors_ @ newton.right_factors_.T, atol=1e-10
+        auto.user_factors_ @ auto.item_factors_.T, newton.user_factors_ @ newton.item_factors_.T, atol=1e-10
     )
     assert auto.objective_ < newton.objective_
     assert fit("auto", max_iter=6).objective_ != fit("newton", max_iter=6).objective_

@@ -54,7 +54,7 @@ def test_fit_keeps_whole_sweeps_and_warns_its_caller():
     three = model(max_iter=3).fit(MATRIX)
     assert was_interrupted(fitted)
     assert not was_interrupted(three)
-    assert np.array_equal(fitted.right_factors_, three.right_factors_)
+    assert np.array_equal(fitted.item_factors_, three.item_factors_)
     assert said[0].filename == __file__
 
 
@@ -99,7 +99,7 @@ def test_an_ensemble_drops_a_member_without_a_sweep(monkeypatch):
     options = {"rank": 3, "random_state": 0, "tol": 0.0, "max_iter": 2, "n_threads": 1, "solver": "newton"}
     with pytest.warns(InterruptedTraining, match="mean of 2 of 5 members"):
         fitted = EnsembleMF(5, **options).fit(MATRIX)
-    assert np.array_equal(fitted.right_factors_, EnsembleMF(2, **options).fit(MATRIX).right_factors_)
+    assert np.array_equal(fitted.item_factors_, EnsembleMF(2, **options).fit(MATRIX).item_factors_)
 
 
 def test_an_ensemble_keeps_its_first_member_cut_short():
@@ -152,27 +152,27 @@ def test_a_report_has_the_variants_so_far():
     features = {"a": np.eye(20)[:, :4], "b": np.eye(20)[:, 4:8]}
     test = (np.random.default_rng(1).random(MATRIX.shape) < 0.2) * (MATRIX == 0)
     with pytest.warns(InterruptedTraining, match="2 of 4 variants are measured") as said:
-        report = feature_report(model(), MATRIX, test, right_features=features, callbacks=[at_sweep(15)])
-    whole = feature_report(model(), MATRIX, test, right_features=features)
+        report = feature_report(model(), MATRIX, test, item_features=features, callbacks=[at_sweep(15)])
+    whole = feature_report(model(), MATRIX, test, item_features=features)
     assert len(said) == 1
-    assert report.rows == {name: whole.rows[name] for name in ("all", "without right_features[a]")}
-    assert report.missing == ("without right_features[b]", "none")
+    assert report.rows == {name: whole.rows[name] for name in ("all", "without item_features[a]")}
+    assert report.missing == ("without item_features[b]", "none")
     assert whole.missing == ()
-    assert report.gain("right_features[a]") == whole.gain("right_features[a]")
-    assert str(report).endswith("not measured: without right_features[b], none")
-    with pytest.raises(ValueError, match=r"no time to measure the model without right_features\[b\]"):
-        report.gain("right_features[b]")
+    assert report.gain("item_features[a]") == whole.gain("item_features[a]")
+    assert str(report).endswith("not measured: without item_features[b], none")
+    with pytest.raises(ValueError, match=r"no time to measure the model without item_features\[b\]"):
+        report.gain("item_features[b]")
     with pytest.raises(KeyboardInterrupt):
-        feature_report(model(), MATRIX, test, right_features=features, callbacks=[at_sweep(2)])
+        feature_report(model(), MATRIX, test, item_features=features, callbacks=[at_sweep(2)])
 
 
 def test_a_report_ends_at_its_time_limit():
     test = (np.random.default_rng(1).random(MATRIX.shape) < 0.2) * (MATRIX == 0)
-    report = feature_report(model(), MATRIX, test, right_features=np.eye(20), time_limit=1e-6)
+    report = feature_report(model(), MATRIX, test, item_features=np.eye(20), time_limit=1e-6)
     assert list(report.rows) == ["all"]
-    assert report.missing == ("without right_features", "none")
+    assert report.missing == ("without item_features", "none")
     with pytest.raises(ValueError, match="time_limit"):
-        feature_report(model(), MATRIX, test, right_features=np.eye(20), time_limit=-1)
+        feature_report(model(), MATRIX, test, item_features=np.eye(20), time_limit=-1)
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -41,15 +41,15 @@ def test_any_rank_is_a_better_start_than_none(rank, biases):
     learnt = model(biases=biases).fit(MATRIX)
     cold = model(rank=rank, max_iter=1).fit(MATRIX)
     warm = model(rank=rank, max_iter=1).fit(MATRIX, start=learnt)
-    assert warm.left_factors_.shape == (40, rank)
+    assert warm.user_factors_.shape == (40, rank)
     assert warm.objective_ < cold.objective_
 
 
 def test_a_side_with_features_starts_at_random():
     features = np.repeat(np.eye(2), 15, axis=0)
     learnt = model().fit(MATRIX)
-    cold, warm = (model(max_iter=2).fit(MATRIX, right_features=features, start=start) for start in (None, learnt))
-    assert np.array_equal(cold.right_factors_, warm.right_factors_)
+    cold, warm = (model(max_iter=2).fit(MATRIX, item_features=features, start=start) for start in (None, learnt))
+    assert np.array_equal(cold.item_factors_, warm.item_factors_)
 
 
 def test_what_is_no_start():

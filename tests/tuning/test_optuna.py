@@ -19,7 +19,7 @@ def numbers(result):
 def test_the_same_seed_gives_the_same_search():
     one, two = (tune(MODEL, MATRIX, trials=6, search="optuna") for _ in range(2))
     assert numbers(one) == numbers(two)
-    assert np.array_equal(one.model.right_factors_, two.model.right_factors_)
+    assert np.array_equal(one.model.item_factors_, two.model.item_factors_)
     assert {type(row["rank"]) for row in one.table} == {int}
     assert all(row["weighting"] is None or row["weighting"][0] == "degree" for row in one.table)
 
@@ -34,7 +34,7 @@ def test_a_search_is_resumed_from_its_file(tmp_path):
     again = tune(MODEL, MATRIX, trials=7, storage=f"sqlite:///{file}")
     assert numbers(again) == numbers(both)
     assert (again.gain, again.parameters) == (both.gain, both.parameters)
-    assert np.array_equal(again.model.right_factors_, both.model.right_factors_)
+    assert np.array_equal(again.model.item_factors_, both.model.item_factors_)
     study = optuna.load_study(study_name="everypair", storage=f"sqlite:///{file}")
     assert len(study.trials) == 7
     best = max((row for row in both.table[1:] if row["state"] == "complete"), key=lambda row: row["ndcg@10"])

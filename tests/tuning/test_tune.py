@@ -101,7 +101,7 @@ def test_the_same_seed_gives_the_same_search(result):
         result.standard_error,
         result.parameters,
     )
-    assert np.array_equal(again.model.right_factors_, result.model.right_factors_)
+    assert np.array_equal(again.model.item_factors_, result.model.item_factors_)
     other = tune(model(), MATRIX, trials=12, random_state=1)
     assert other.default != result.default
 
@@ -114,7 +114,7 @@ def test_the_model_is_fitted_on_everything_as_one_would_by_hand():
     assert found.parameters["reg"] < 20
     assert "beats the defaults" in found.verdict
     by_hand = model(**found.parameters).fit(MATRIX)
-    assert np.array_equal(found.model.right_factors_, by_hand.right_factors_)
+    assert np.array_equal(found.model.item_factors_, by_hand.item_factors_)
     assert found.model.interactions_.nnz == MATRIX.nnz
     assert bad.reg == 100.0
     assert not hasattr(bad, "state_")
@@ -125,7 +125,7 @@ def test_defaults_that_are_not_beaten_stay():
     assert not pointless.beats_default
     assert pointless.parameters == {}
     assert "Nothing beats the defaults" in pointless.verdict
-    assert np.array_equal(pointless.model.right_factors_, model().fit(MATRIX).right_factors_)
+    assert np.array_equal(pointless.model.item_factors_, model().fit(MATRIX).item_factors_)
     assert any(row["state"] == "pruned" and row["sweeps"] == trial.FIRST_PRUNED for row in pointless.table)
 
 
@@ -214,9 +214,9 @@ def test_a_blend_has_what_one_names():
 
 def test_features_are_passed_on():
     features = np.repeat(np.eye(4), 15, axis=0)
-    found = tune(model(), MATRIX, trials=2, right_features=features)
+    found = tune(model(), MATRIX, trials=2, item_features=features)
     assert "feature_reg" in found.space
-    assert found.model.right_feature_weights_ is not None
+    assert found.model.item_feature_weights_ is not None
 
 
 def test_events_bring_their_times():
@@ -377,8 +377,8 @@ def test_events_give_a_model_that_speaks_ids_and_features_in_any_order():
     kinds = pd.DataFrame({f"kind {k}": np.arange(24) // 8 == k for k in range(3)}, dtype=float)
     kinds.index = [f"i{j}" for j in range(24)]
     model = OneClassMF(rank=3, random_state=0)
-    result = tune(model, events, trials=2, right_features=kinds)
-    shuffled = tune(model, events, trials=2, right_features=kinds.sample(frac=1, random_state=0, axis=0))
+    result = tune(model, events, trials=2, item_features=kinds)
+    shuffled = tune(model, events, trials=2, item_features=kinds.sample(frac=1, random_state=0, axis=0))
     assert result.model.recommend(["u0"], n=2)[0][0, 0].startswith("i")
     assert result.table[1]["ndcg@10"] == shuffled.table[1]["ndcg@10"]
-    np.testing.assert_array_equal(result.model.right_factors_, shuffled.model.right_factors_)
+    np.testing.assert_array_equal(result.model.item_factors_, shuffled.model.item_factors_)

@@ -64,8 +64,8 @@ class ModelChoice:
 def parsed(text: str) -> tuple[str, Any]:
     """Return the name and the value of ``name=value``; values are JSON, or words.
 
-    >>> parsed("rank=32"), parsed("loss=squared"), parsed('negative_scheme=["popularity", 0.5]'), parsed("tol=None")
-    (('rank', 32), ('loss', 'squared'), ('negative_scheme', ('popularity', 0.5)), ('tol', None))
+    >>> parsed("rank=32"), parsed("loss=squared"), parsed('negative_scheme=["item-count", 0.5]'), parsed("tol=None")
+    (('rank', 32), ('loss', 'squared'), ('negative_scheme', ('item-count', 0.5)), ('tol', None))
     """
     name, equals, value = text.partition("=")
     if not equals or not name.strip().isidentifier() or not value.strip():
@@ -82,7 +82,7 @@ def value_of(text: str) -> Any:
     except json.JSONDecodeError:
         if text[0] in "[{(":
             raise ValueError(
-                f'{text} must be a list in JSON, such as ["popularity", 0.5]: put single quotes around it in a shell.'
+                f'{text} must be a list in JSON, such as ["item-count", 0.5]: put single quotes around it in a shell.'
             ) from None
         return text
 

@@ -7,7 +7,6 @@ time.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -62,6 +61,8 @@ def grow(model: Any, events: Any, user_features: Path | None, item_features: Pat
 
     from everypair.data.ids import Ids
     from everypair.data.matching import Known, alike, match_events
+    from everypair.models.recommend.fitted import Refreshes
+    from everypair.parallel import resolve_threads
 
     have = Known(model.user_ids_, model.item_ids_)
     users, items = alike(have.users, events.user_ids), alike(have.items, events.item_ids)
@@ -75,56 +76,26 @@ def grow(model: Any, events: Any, user_features: Path | None, item_features: Pat
         more = match_events(events, have).matrix
         more.resize(model.interactions_.shape)
         changed = np.flatnonzero(np.diff(match_events(events, Known(have.users, model.item_ids_)).matrix.indptr))
-        if more.nnz or can_fold_in_anew(model):
-            fold_in_anew(model, more, changed)
-            folded = len(changed)
+        if isinstance(model.state_, Refreshes):
+            if more.nnz or len(changed):
+                model.state_ = model.state_.refreshed(more, changed, resolve_threads(model.n_threads))
+                folded = len(changed)
+        elif more.nnz:
+            raise ValueError(
+                f"events of known users cannot be folded into this {type(model).__name__}: --known ignore leaves them "
+                "out, or fit it again."
+            )
     if len(new_users):
         rows = match_events(events, Known(new_users, model.item_ids_)).matrix
         model.add_users(ids=new_users, interactions=rows, **_described(model, 0, user_features, new_users))
     return {"new_users": len(new_users), "new_items": len(new_items), "folded_in": folded}
 
 
-def can_fold_in_anew(model: Any) -> bool:
-    """Whether a user's factors follow from the user's own pairs, all of which the model keeps."""
-    from everypair import ItemItem, OneClassMF
-
-    if isinstance(model, ItemItem):
-        return True
-    state = model.state_
-    known_by_pairs = isinstance(model, OneClassMF) and state.targets is None and not state.graphs[0]
-    return known_by_pairs and state.feature_maps[0] is None
-
-
-def fold_in_anew(model: Any, more: Any, changed: Any) -> None:
-    """Add weights to the pairs of known users and solve the sub-problems of the ``changed`` ones again."""
-    import numpy as np
-    import scipy.sparse as sp
-
-    from everypair import ItemItem
-    from everypair.models.recommend.recommender import in_positions
-
-    if not can_fold_in_anew(model):
-        raise ValueError(
-            f"events of known users cannot be folded into this {type(model).__name__}: --known ignore leaves them out, "
-            "or fit it again."
-        )
-    state = model.state_
-    merged = sp.csr_array(state.interactions + more.astype(state.interactions.dtype))
-    merged.eliminate_zeros()
-    if isinstance(model, ItemItem):  # scores follow from what users have
-        model.state_ = replace(state, interactions=merged)
-        return
-    rows = merged[changed]
-    left, weights = np.array(state.left_factors), np.array(state.negatives.left)
-    left[changed] = in_positions(model).fold_in_users(rows)
-    weights[changed] = state.negatives.left_weights(np.diff(sp.csr_array(rows > 0).indptr))
-    negatives = replace(state.negatives, left=weights)
-    model.state_ = replace(state, left_factors=left, interactions=merged, negatives=negatives)
-
-
 def _described(model: Any, side: int, path: Path | None, ids: Any) -> dict[str, Any]:
     """Features of new users or items, read as those of training were."""
-    reader = model._feature_map(side)
+    from everypair.models.recommend.fitted import ReadsFeatures
+
+    reader = model.state_.feature_map(side) if isinstance(model.state_, ReadsFeatures) else None
     kind = ("user", "item")[side]
     if path is None:
         return {}

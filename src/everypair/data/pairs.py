@@ -49,6 +49,11 @@ class Counted(Protocol):
         ...
 
     @property
+    def n_active(self) -> int:
+        """Number of rows and columns that have stored pairs."""
+        ...
+
+    @property
     def left_counts(self) -> NDArray[np.int64]:
         """|Ω_i⁺| for every row."""
         ...
@@ -171,6 +176,11 @@ class Pairs:
     def n_positives(self) -> int:
         """Number of positives |Ω⁺|."""
         return self.nnz - (0 if self.disliked is None else int(self.disliked.sum()))
+
+    @property
+    def n_active(self) -> int:
+        """Number of rows and columns that have stored pairs."""
+        return int(sum(np.count_nonzero(np.diff(stored.indptr)) for stored in (self.rows, self.columns)))
 
     @property
     def left_counts(self) -> NDArray[np.int64]:

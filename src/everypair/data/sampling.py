@@ -1,10 +1,12 @@
 """Negatives by chance: distinct pairs (i, j) outside Ω with i ~ p and j ~ q, by one of five schemes.
 
-    "user"     p_i ∝ |Ω_i⁺|   q_j = 1/n               active users vouch more for what they left out
-    "item-f"   p_i = 1/m      q_j ∝ |Ω_j⁺|            popular items were more likely to be seen
-    "item-w"   p_i = 1/m      q_j ∝ m − |Ω_j⁺|        popular items are less likely to be negative
-    "item-s"   p_i = 1/m      q_j ∝ 1/max(1, |Ω_j⁺|)  the same, more strongly
-    "uniform"  p_i = 1/m      q_j = 1/n
+    "user-count"    p_i ∝ |Ω_i⁺|   q_j = 1/n               active users vouch more for what they left out
+    "item-count"    p_i = 1/m      q_j ∝ |Ω_j⁺|            popular items were more likely to be seen
+    "item-rarity"   p_i = 1/m      q_j ∝ m − |Ω_j⁺|        popular items are less likely to be negative
+    "item-inverse"  p_i = 1/m      q_j ∝ 1/max(1, |Ω_j⁺|)  the same, more strongly
+    "uniform"       p_i = 1/m      q_j = 1/n
+
+NegSel calls them user, item-f, item-w, item-s and uniform.
 
 A draw that hits Ω or repeats an earlier one is rejected.
 """
@@ -17,10 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair import check
 from everypair.data.pairs import Pairs, kept_pointers
 from everypair.types import Array
 
-SCHEMES = ("user", "item-f", "item-w", "item-s", "uniform")
+SCHEMES = ("user-count", "item-count", "item-rarity", "item-inverse", "uniform")
 LEAST_BATCH = 1024  # draws of one round; the most are four times what was asked for
 MOST_ROUNDS = 100
 
@@ -44,7 +47,7 @@ def sample_negatives(
 class Sampling:
     """The unnormalised p (``left``) and q (``right``) of a scheme; build it with :meth:`from_scheme`.
 
-    >>> Sampling.from_scheme(Pairs.from_matrix([[1, 1, 0], [1, 0, 0]]), "item-s").right.tolist()
+    >>> Sampling.from_scheme(Pairs.from_matrix([[1, 1, 0], [1, 0, 0]]), "item-inverse").right.tolist()
     [0.5, 1.0, 1.0]
     """
 
@@ -128,10 +131,9 @@ class Sampling:
         return row[keep], column[keep]
 
 
-def check_sampling_scheme(scheme: Any) -> None:
-    """Refuse anything that is not a sampling scheme."""
-    if not isinstance(scheme, str) or scheme not in SCHEMES:
-        raise ValueError(f"scheme must be one of {', '.join(map(repr, SCHEMES))}, got {scheme!r}.")
+def check_sampling_scheme(scheme: Any) -> str:
+    """Return a sampling scheme, or refuse what is none."""
+    return check.one_of("scheme", scheme, SCHEMES)
 
 
 class _Choice:
@@ -151,11 +153,11 @@ class _Choice:
 
 def _shape(scheme: str, side: int, counts: Array, other_size: int) -> NDArray[np.float64]:
     """Unnormalised weights of a side's entities with ``counts`` positives among ``other_size``."""
-    if (scheme, side) in (("user", 0), ("item-f", 1)):
+    if (scheme, side) in (("user-count", 0), ("item-count", 1)):
         return counts.astype(np.float64)
-    if (scheme, side) == ("item-w", 1):
+    if (scheme, side) == ("item-rarity", 1):
         return np.asarray(other_size - counts, np.float64)
-    if (scheme, side) == ("item-s", 1):
+    if (scheme, side) == ("item-inverse", 1):
         return np.asarray(1 / np.maximum(counts, 1), np.float64)
     return np.ones(len(counts))
 

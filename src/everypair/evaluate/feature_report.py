@@ -19,7 +19,7 @@ from everypair.solvers.loop import StopRules
 from everypair.training.clock import Clock
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
 
-SOURCES = ("left_features", "right_features", "left_graph", "right_graph")
+SOURCES = ("user_features", "item_features", "user_graph", "item_graph")
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,10 @@ def feature_report(
     train: Any,
     test: Any,
     *,
-    left_features: Any = None,
-    right_features: Any = None,
-    left_graph: Any = None,
-    right_graph: Any = None,
+    user_features: Any = None,
+    item_features: Any = None,
+    user_graph: Any = None,
+    item_graph: Any = None,
     metric: str = "ndcg@10",
     time_limit: float | None = None,
     **fit_arguments: Any,
@@ -100,11 +100,11 @@ def feature_report(
     >>> test = groups * (np.random.default_rng(0).random(groups.shape) < 0.7)
     >>> train, of_items = groups - test, np.repeat(np.eye(3), 6, axis=0)
     >>> model = OneClassMF(rank=3, random_state=0)
-    >>> report = feature_report(model, train, test, right_features={"group": of_items}, metric="ndcg@10")
-    >>> list(report.rows), report.gain("right_features[group]") >= 0
-    (['all', 'without right_features[group]', 'none'], True)
+    >>> report = feature_report(model, train, test, item_features={"group": of_items}, metric="ndcg@10")
+    >>> list(report.rows), report.gain("item_features[group]") >= 0
+    (['all', 'without item_features[group]', 'none'], True)
     """
-    given = dict(zip(SOURCES, (left_features, right_features, left_graph, right_graph)))
+    given = dict(zip(SOURCES, (user_features, item_features, user_graph, item_graph)))
     given = {name: part for name, part in given.items() if part is not None}
     if not given:
         raise ValueError("there is no side information to report on: give features or a graph.")
@@ -162,7 +162,7 @@ def _with_own_vectors(model: Any, side_information: dict[str, Any]) -> Any:
     left, right = own if isinstance(own, tuple | list) else (own, own)
     return model.set_params(
         own_vectors=(
-            bool(left) or "left_features" not in side_information,
-            bool(right) or "right_features" not in side_information,
+            bool(left) or "user_features" not in side_information,
+            bool(right) or "item_features" not in side_information,
         )
     )

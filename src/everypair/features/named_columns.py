@@ -92,7 +92,7 @@ def aligned_rows(features: Any, ids: Ids, side: int, what: str) -> Any:
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"age": [30, 20]}, index=["bob", "ann"])
-    >>> aligned_rows(frame, Ids(["ann", "bob"]), 0, "left_features").matrix.tolist()
+    >>> aligned_rows(frame, Ids(["ann", "bob"]), 0, "user_features").matrix.tolist()
     [[20], [30]]
     """
     if isinstance(features, Mapping) and not sp.issparse(features):

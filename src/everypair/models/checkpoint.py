@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from everypair.check import integer
-from everypair.models.parts import Arrays, decode, encode, part
+from everypair.models.codec import Arrays, decode, encode, storable
 from everypair.problem.completion.low_rank import LowRank
 from everypair.problem.gram import Gram
 from everypair.solvers.completion.feature_nuclear import MaskedState
@@ -38,7 +38,7 @@ for _cls in (
     FixedPointState, Factors, Gram, InductiveState, InteractiveState, LowRank, MaskedState, Moving, RankingState,
     WeightsState,
 ):  # fmt: skip
-    part(_cls, f"solver.{_cls.__name__}")
+    storable(_cls, f"solver.{_cls.__name__}")
 
 
 class Checkpoint:
@@ -67,7 +67,7 @@ class Checkpoint:
     >>> len(whole.history_)
     8
     >>> fresh = OneClassMF(rank=2, tol=0, max_iter=8, random_state=0).fit(blocks)
-    >>> np.array_equal(whole.left_factors_, fresh.left_factors_)
+    >>> np.array_equal(whole.user_factors_, fresh.user_factors_)
     True
     """
 

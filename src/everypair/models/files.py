@@ -1,7 +1,7 @@
 """Model files: how a model becomes a file and a file a model.
 
 The bytes are written and read by :mod:`everypair.store`, which knows nothing of models and therefore stands above them:
-:meth:`Stateful.save` needs no import inside a function, and checkpoints use the same files. A class is looked up in
+:meth:`Estimator.save` needs no import inside a function, and checkpoints use the same files. A class is looked up in
 the registry; a name that is found in a file is never imported.
 """
 

@@ -13,30 +13,72 @@ from typing import Any
 RECOMMEND = "everypair.models.recommend"
 RIVALS = "everypair.models.multilabel.rivals"
 COMPLETION = "everypair.models.completion"
+FACTORS = ("similar_items", "similar_users", "fold_in_users")
+GROWS = ("add_users", "add_items")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An estimator: its module, its family, a line for people, and the extra that it needs."""
+    """An estimator: its module, its family, a line for people, what it can do besides, and the extra that it needs."""
 
     home: str
     family: str  # "recommender", "classifier" or "completion"
     line: str
+    offers: tuple[str, ...] = ()
     extra: str | None = None
 
 
 ESTIMATORS = {
-    "OneClassMF": Entry(RECOMMEND, "recommender", "factors over every pair, observed or not: the one to start with"),
-    "Blend": Entry(RECOMMEND, "recommender", "OneClassMF and ItemItem together: the best lists, for more time"),
-    "ItemItem": Entry(RECOMMEND, "recommender", "every item from the others a user has; new users need no fitting"),
-    "BPR": Entry(RECOMMEND, "recommender", "factors from pairs of items, ranked by stochastic gradients"),
-    "SubsampledMF": Entry(RECOMMEND, "recommender", "factors from a sample of the pairs that were not observed"),
-    "EnsembleMF": Entry(RECOMMEND, "recommender", "the mean of several SubsampledMF"),
-    "Popularity": Entry(RECOMMEND, "recommender", "the most frequent items: the floor that every model has to beat"),
+    "OneClassMF": Entry(
+        f"{RECOMMEND}.one_class",
+        "recommender",
+        "factors over every pair, observed or not: the one to start with",
+        (*FACTORS, "fold_in_items", "explain", *GROWS),
+    ),
+    "Blend": Entry(
+        f"{RECOMMEND}.blend.blend",
+        "recommender",
+        "OneClassMF and ItemItem together: the best lists, for more time",
+        ("similar_items", "explain", *GROWS),
+    ),
+    "ItemItem": Entry(
+        f"{RECOMMEND}.item_item",
+        "recommender",
+        "every item from the others a user has; new users need no fitting",
+        ("similar_items", "explain", *GROWS),
+    ),
+    "BPR": Entry(
+        f"{RECOMMEND}.rivals.bpr",
+        "recommender",
+        "factors from pairs of items, ranked by stochastic gradients",
+        FACTORS,
+    ),
+    "SubsampledMF": Entry(
+        f"{RECOMMEND}.rivals.subsampled",
+        "recommender",
+        "factors from a sample of the pairs that were not observed",
+        (*FACTORS, "fold_in_items", "explain"),
+    ),
+    "EnsembleMF": Entry(
+        f"{RECOMMEND}.rivals.ensemble", "recommender", "the mean of several SubsampledMF", (*FACTORS, "fold_in_items")
+    ),
+    "SameLossMF": Entry(
+        f"{RECOMMEND}.rivals.same_loss",
+        "recommender",
+        "one loss on every pair, for small data",
+        (*FACTORS, "fold_in_items", "explain", *GROWS),
+    ),
+    "Popularity": Entry(
+        f"{RECOMMEND}.counts",
+        "recommender",
+        "the most frequent items: the floor that every model has to beat",
+        ("fold_in_users",),
+    ),
     "TwoTower": Entry(
         f"{RECOMMEND}.two_tower",
         "recommender",
         "networks over features, for combinations that matter (extra neural)",
+        (*FACTORS, "fold_in_items", *GROWS),
         extra="neural",
     ),
     "MultiLabelMF": Entry("everypair.models.multilabel", "classifier", "many labels, some missing, at low rank"),

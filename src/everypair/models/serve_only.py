@@ -6,8 +6,11 @@ use with a sentence. What answers questions stays: factors, weights, what users 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, NoReturn
+
+from everypair.models.registry import is_estimator
 
 TRAINING_ONLY = {"training_only": True}
 
@@ -40,8 +43,11 @@ class Dropped:
         return f"Dropped({self.name!r})"
 
 
-def without_training(state: Any) -> Any:
-    """Return a state, and the states inside it, with marked fields dropped; what is ``None`` stays."""
+def without_training(state: Any, inside: Callable[[Any], Any]) -> Any:
+    """Return a state with marked fields dropped; what is ``None`` stays.
+
+    States inside it lose theirs, and so do fitted models in its tuples, by ``inside``.
+    """
     changed: dict[str, Any] = {}
     for one in fields(state):
         value = getattr(state, one.name)
@@ -49,6 +55,8 @@ def without_training(state: Any) -> Any:
             continue
         if "training_only" in one.metadata:
             changed[one.name] = Dropped(one.name)
+        elif isinstance(value, tuple) and all(map(is_estimator, value)):
+            changed[one.name] = tuple(map(inside, value))
         elif is_dataclass(value) and not isinstance(value, type):
-            changed[one.name] = without_training(value)
+            changed[one.name] = without_training(value, inside)
     return replace(state, **changed)

@@ -18,7 +18,7 @@ from everypair.neural.towers import Perceptron, Tower
 from everypair.neural.trees import Tree
 from everypair.types import Array
 
-SIDES = ("left", "right")
+SIDES = ("user", "item")
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class SidePlan:
             feature_map = FeatureMap.of(features, f"{SIDES[side]}_features", normalize)
         elif not own:
             raise ValueError(
-                f"own_vectors=False on the {SIDES[side]} side needs {SIDES[side]}_features: nothing else is left to "
-                "learn from. Give a (left, right) pair to switch off one side only."
+                f"own_vectors=False of {SIDES[side]}s needs {SIDES[side]}_features: nothing else is left to "
+                "learn from. Give a (users, items) pair to switch off one side only."
             )
         return cls(side, layers, function, own, feature_map, np.dtype(dtype), n_threads)
 

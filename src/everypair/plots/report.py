@@ -16,7 +16,7 @@ from everypair.data.pairs import Pairs
 from everypair.data.splits import split_entries
 from everypair.evaluate.by_id import without_ids
 from everypair.metrics.patterns import positive_pattern, stored_pattern
-from everypair.models.recommend.popularity import Popularity
+from everypair.models.recommend.counts import Popularity
 from everypair.models.recommend.recommender import known_ids
 from everypair.plots import charts, page
 from everypair.plots.canvas import import_matplotlib, new_figure, to_svg
@@ -220,7 +220,7 @@ def _groups(measured: Measured, floor: Measured) -> str:
     for name, caption, across, up, groups in (
         ("activity", "By user activity", "training events of the user", f"ndcg@{LENGTH}",
          {one.name: one.by_activity for one in (measured, floor)}),
-        ("popularity", "By item popularity", "training events of the test item", f"share found in the first {LENGTH}",
+        ("item-count", "By item popularity", "training events of the test item", f"share found in the first {LENGTH}",
          {one.name: one.by_popularity for one in (measured, floor)}),
     ):  # fmt: skip
         drawing, axes = new_figure()

@@ -3,10 +3,10 @@
 p has mean 1 and q has mean ``negative_weight``, so that the mean of p_i q_j over all m·n pairs is ``negative_weight``
 whatever the scheme:
 
-    "constant"         p_i = 1                q_j = w
-    "left-count"       p_i ∝ max(1, |Ω_i⁺|)   q_j = w          active users vouch more for what they left out
-    "right-rarity"     p_i = 1                q_j ∝ m − |Ω_j⁺|  popular items are less likely to be negative
-    ("popularity", β)  p_i = 1                q_j ∝ max(1, |Ω_j⁺|)^β   popular items were more likely to be seen
+    "uniform"          p_i = 1                q_j = w
+    "user-count"       p_i ∝ max(1, |Ω_i⁺|)   q_j = w          active users vouch more for what they left out
+    "item-rarity"      p_i = 1                q_j ∝ m − |Ω_j⁺|  popular items are less likely to be negative
+    ("item-count", β)  p_i = 1                q_j ∝ max(1, |Ω_j⁺|)^β   popular items were more likely to be seen
     (p, q)             the given arrays, rescaled
 
 An entity without positives counts as if it had one: without any weight its score would be 0, above everybody's
@@ -27,7 +27,7 @@ from everypair.problem.losses import Loss
 
 Scheme = str | tuple[Any, Any]
 Value = float | tuple[ArrayLike, ArrayLike]
-SCHEMES = ("constant", "left-count", "right-rarity")
+SCHEMES = ("uniform", "user-count", "item-rarity")
 STEEPEST = 4  # power of an item's count
 
 
@@ -39,7 +39,7 @@ class Negatives:
 
     >>> from everypair.data import Pairs
     >>> pairs = Pairs.from_matrix([[1, 1, 0], [1, 0, 0]])
-    >>> negatives = Negatives.from_scheme(pairs, weight=0.5, scheme="left-count")
+    >>> negatives = Negatives.from_scheme(pairs, weight=0.5, scheme="user-count")
     >>> negatives.left.round(2).tolist(), negatives.right.tolist()
     ([1.33, 0.67], [0.5, 0.5, 0.5])
     >>> negatives.left_weights(np.array([3])).tolist()  # a new user with three positives
@@ -49,11 +49,11 @@ class Negatives:
     left: NDArray[np.float64]
     right: NDArray[np.float64]
     value: float | tuple[NDArray[Any], NDArray[Any]]
-    scheme: Scheme = "constant"
+    scheme: Scheme = "uniform"
     _norms: tuple[float, float] = field(default=(1.0, 1.0), repr=False)
 
     @classmethod
-    def from_scheme(cls, pairs: Counted, weight: float, scheme: Scheme = "constant", value: Value = 0.0) -> Negatives:
+    def from_scheme(cls, pairs: Counted, weight: float, scheme: Scheme = "uniform", value: Value = 0.0) -> Negatives:
         """Weights of mean ``weight`` in the shape of ``scheme``, and values ``value``, all checked."""
         weight = float(weight)
         if not np.isfinite(weight) or weight < 0:
@@ -96,25 +96,25 @@ def resolve_value(value: Any, loss: Loss) -> Value:
     raise ValueError(f'negative_value must be a number, (Ũ, Ṽ) or "auto", got {value!r}.')
 
 
-def check_scheme(scheme: Any) -> None:
-    """Refuse anything that is not a negative scheme."""
+def check_scheme(scheme: Any) -> Any:
+    """Return a negative scheme, or refuse what is none."""
     if isinstance(scheme, str):
         if scheme in SCHEMES:
-            return
+            return scheme
     elif isinstance(scheme, tuple | list) and len(scheme) == 2:
         if not isinstance(scheme[0], str):
-            return
-        if scheme[0] == "popularity":
+            return scheme
+        if scheme[0] == "item-count":
             if is_number(scheme[1]) and abs(scheme[1]) <= STEEPEST:
-                return
+                return scheme
             if is_number(scheme[1]) and np.isfinite(scheme[1]):
                 raise ValueError(
-                    f'β = {scheme[1]!r} of ("popularity", β) is too large: a few items would have all the weight. '
+                    f'β = {scheme[1]!r} of ("item-count", β) is too large: a few items would have all the weight. '
                     f"0 to 1 is usual, −{STEEPEST} to {STEEPEST} allowed."
                 )
-            raise ValueError(f'("popularity", β) needs a finite number β, got {scheme[1]!r}.')
+            raise ValueError(f'("item-count", β) needs a finite number β, got {scheme[1]!r}.')
     raise ValueError(
-        f'negative_scheme must be one of {", ".join(map(repr, SCHEMES))}, ("popularity", β) or arrays (p, q); '
+        f'negative_scheme must be one of {", ".join(map(repr, SCHEMES))}, ("item-count", β) or arrays (p, q); '
         f"got {scheme!r}."
     )
 
@@ -124,15 +124,15 @@ def _is_arrays(scheme: Scheme) -> bool:
 
 
 def _left_shape(scheme: Scheme, counts: NDArray[Any]) -> NDArray[np.float64]:
-    if scheme == "left-count":
+    if scheme == "user-count":
         return np.maximum(counts, 1).astype(np.float64)
     return np.ones(len(counts))
 
 
 def _right_shape(scheme: Scheme, counts: NDArray[Any], n_left: int) -> NDArray[np.float64]:
-    if scheme == "right-rarity":
+    if scheme == "item-rarity":
         return np.maximum(n_left - counts, 0).astype(np.float64)
-    if not isinstance(scheme, str) and scheme[0] == "popularity":
+    if not isinstance(scheme, str) and scheme[0] == "item-count":
         return np.asarray(np.maximum(counts, 1).astype(np.float64) ** float(scheme[1]))
     return np.ones(len(counts))
 

@@ -1,4 +1,7 @@
-"""Most similar rows by cosine: cos(x, y) = x·y / (‖x‖ ‖y‖), and 0 where either is the zero vector."""
+"""Most similar rows by cosine: cos(x, y) = x·y / (‖x‖ ‖y‖), and 0 where either is the zero vector.
+
+Where every row is several vectors with weights, cos(x, y) = Σ_p w_p cos(x_p, y_p) / Σ_p w_p.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.retrieve.topk import MEMORY_MB, checked_matrix, top_k
+from everypair.retrieve.scores import Scores, checked_matrix
+from everypair.types import Array
+
+UnitVectors = list[tuple[float, Any]]  # (weight, rows of length 1, dense or csr)
 
 
-def most_similar(
-    factors: NDArray[Any],
-    rows: Any,
-    n: int,
-    *,
-    allow: Any = None,
-    block: Any = None,
-    memory_mb: float = MEMORY_MB,
-    n_threads: int | None = None,
-) -> tuple[NDArray[np.int32], NDArray[Any]]:
+def most_similar(factors: Array, rows: Any, n: int, **options: Any) -> tuple[NDArray[np.int32], Array]:
     """Return the n rows of ``factors`` with the greatest cosine to each of ``rows``: (indices, cosines).
 
-    A row is never in its own list. The other arguments and the order of the result are those of
-    :func:`top_k`; beside its scratch memory, one copy of ``factors`` scaled to unit length is held.
+    A row is never in its own list. ``options`` (``allow``, ``block``, ``memory_mb``, ``n_threads``) and the order of
+    the result are those of :func:`top_k`; beside its scratch memory, a copy of ``factors`` of unit length is held.
 
     >>> factors = np.array([[1.0, 0.0], [3.0, 3.0], [0.0, 2.0], [0.0, 0.0]])
     >>> most_similar(factors, [0], 2)
@@ -43,25 +40,32 @@ def most_similar(
             f"indices go from 0 to {len(factors) - 1}."
         )
     unit = unit_rows(factors)
-    itself = sp.csr_array(
-        (np.ones(len(chosen), dtype=bool), chosen, np.arange(len(chosen) + 1)),
-        shape=(len(chosen), len(factors)),
-    )
-    indices, cosines = top_k(
-        unit[chosen],
-        unit,
-        n,
-        exclude=itself,
-        allow=allow,
-        block=block,
-        memory_mb=memory_mb,
-        n_threads=n_threads,
-    )
-    np.clip(cosines, -1.0, 1.0, out=cosines, where=indices >= 0)
-    return indices, cosines
+    return Scores.of_factors(unit[chosen], unit).nearest(chosen, n, **options)
 
 
-def unit_rows(factors: NDArray[Any]) -> NDArray[Any]:
+def cosines_of(vectors: UnitVectors, rows: NDArray[Any]) -> Scores:
+    """Cosines of a few rows with all rows.
+
+    >>> cosines_of([(1.0, sp.csr_array(np.eye(2))), (3.0, np.ones((2, 1)))], np.array([0])).dense(1).tolist()
+    [[1.0, 0.75]]
+    """
+    if len(vectors) == 1 and not sp.issparse(vectors[0][1]):
+        ((_, unit),) = vectors
+        return Scores.of_factors(unit[rows], unit)
+    total = sum(weight for weight, _ in vectors)
+    dtype = np.result_type(*(unit.dtype for _, unit in vectors))
+
+    def fill(start: int, stop: int, out: Array) -> None:
+        out[:] = 0
+        for weight, unit in vectors:
+            product = unit[rows[start:stop]] @ unit.T
+            out += dtype.type(weight / total) * (product.toarray() if sp.issparse(product) else product)
+        np.clip(out, -1, 1, out=out)
+
+    return Scores(len(rows), vectors[0][1].shape[0], dtype, fill)
+
+
+def unit_rows(factors: Array) -> Array:
     """Scale rows to length 1; zero rows stay zero.
 
     Dividing by the peak first keeps squares in range.

@@ -13,7 +13,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
+from everypair import check
 from everypair.problem.losses import Loss
 from everypair.problem.objective import Objective
 from everypair.solvers.alternating import SIDE_METHODS, Alternating
@@ -39,7 +42,38 @@ GRADIENT_STEPS = 10  # of "gradient" in each half-sweep
 BLOCK = 32
 
 
-def check_solver(name: str, loss: Loss, structured: bool = False) -> None:
+@dataclass(frozen=True)
+class Newton:
+    """Row-wise Newton–CG: ``"newton"``, and with ``momentum`` (and balance) between sweeps ``"auto"``.
+
+    ``cg_steps`` are the conjugate-gradient steps of a row in each half-sweep.
+
+    >>> Newton.of("newton"), Newton.of("als")
+    (Newton(cg_steps=2, momentum=False), None)
+    """
+
+    cg_steps: int = 2
+    momentum: bool = True
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number of steps or no switch."""
+        check.integer("cg_steps", self.cg_steps)
+        check.flag("momentum", self.momentum)
+
+    @classmethod
+    def of(cls, solver: Any) -> Newton | None:
+        """The settings of a solver that is one of these, by name or as it is."""
+        if isinstance(solver, cls):
+            return solver
+        return {"auto": cls(), "newton": cls(momentum=False)}.get(solver) if isinstance(solver, str) else None
+
+    @property
+    def name(self) -> str:
+        """The name among :data:`SOLVERS`."""
+        return "auto" if self.momentum else "newton"
+
+
+def check_solver(solver: str | Newton, loss: Loss, structured: bool = False) -> None:
     """Refuse an unknown solver, or one that cannot minimise this loss, or not with ``structured`` problems: features,
     graphs, or another loss than the square on pairs that are not stored.
 
@@ -49,14 +83,15 @@ def check_solver(name: str, loss: Loss, structured: bool = False) -> None:
     ...
     ValueError: solver="als" minimises the squared loss only, not 'logistic': use "newton" or "block".
     """
+    name = solver.name if isinstance(solver, Newton) else solver
     if not isinstance(name, str) or name not in CLASSES:
-        raise ValueError(f"solver must be one of {', '.join(map(repr, SOLVERS))}, got {name!r}.")
-    solver = CLASSES[name]
-    if (solver.quadratic_only or name == "als") and not loss.quadratic:
+        raise ValueError(f"solver must be Newton(…) or one of {', '.join(map(repr, SOLVERS))}, got {name!r}.")
+    cls = CLASSES[name]
+    if (cls.quadratic_only or name == "als") and not loss.quadratic:
         raise ValueError(
             f'solver="{name}" minimises the squared loss only, not {loss.name!r}: use "newton" or "block".'
         )
-    if structured and not solver.structured:
+    if structured and not cls.structured:
         raise ValueError(
             f'solver="{name}" knows neither features nor graphs nor negative_loss="same": use "auto", "tron", '
             '"newton-linesearch" or "gradient".'
@@ -64,12 +99,14 @@ def check_solver(name: str, loss: Loss, structured: bool = False) -> None:
 
 
 def solver_maker(
-    name: str, columns: int, cg_steps: int, seed: int, spectrum: Spectrum | None = None
+    solver: str | Newton, columns: int, seed: int, spectrum: Spectrum | None = None
 ) -> Callable[[Objective], Solver[Factors]]:
-    """Return the function that builds the named solver for an objective whose factors have ``columns`` columns.
+    """Return the function that builds a solver for an objective whose factors have ``columns`` columns.
 
     ``spectrum`` is XᵀPX of the left side decomposed, where it is known already.
     """
+
+    name = solver.name if isinstance(solver, Newton) else solver
 
     def make(objective: Objective) -> Solver[Factors]:
         if name == "cd":
@@ -79,8 +116,9 @@ def solver_maker(
         if name in SIDE_METHODS:
             steps = SideSteps(name, GRADIENT_STEPS) if name == "gradient" else SideSteps(name)
             return Alternating(objective, None, steps, spectrum=spectrum)
+        newton = Newton.of(solver) or Newton(momentum=False)
         block = {"als": columns, "block": BLOCK}.get(name)
-        plain = Alternating(objective, RowSteps(cg=cg_steps, block=block), spectrum=spectrum)
-        return Momentum(plain, objective.n_threads, Balance(objective)) if name == "auto" else plain
+        plain = Alternating(objective, RowSteps(cg=newton.cg_steps, block=block), spectrum=spectrum)
+        return Momentum(plain, objective.n_threads, Balance(objective)) if newton.momentum else plain
 
     return make

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from everypair.check import integer, is_number
+from everypair import check
 from everypair.solvers.state import State
 
 
@@ -89,13 +89,10 @@ class StopRules:
     @classmethod
     def checked(cls, max_iter: Any, tol: Any, patience: Any, time_limit: Any) -> StopRules:
         """Refuse rules that make no sense."""
-        if not is_number(tol) or tol < 0:
-            raise ValueError(f"tol must be a number ≥ 0, got {tol!r}.")
-        if patience is not None and (not is_number(patience) or int(patience) != patience or patience < 1):
-            raise ValueError(f"patience must be a positive integer or None, got {patience!r}.")
-        if time_limit is not None and (not is_number(time_limit) or time_limit <= 0):
-            raise ValueError(f"time_limit must be a positive number of seconds or None, got {time_limit!r}.")
-        return cls(integer("max_iter", max_iter), float(tol), patience, time_limit)
+        return cls(
+            check.integer("max_iter", max_iter), check.tolerance("tol", tol), check.patience("patience", patience),
+            check.seconds("time_limit", time_limit),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ class IdContract:
             for mine, other in zip(model.recommend(interactions=source, n=3), expected):
                 assert np.array_equal(mine, other)
         assert np.array_equal(model.score_users(interactions=chosen), model.score_users(interactions=rows))
-        if hasattr(model, "left_factors_"):
+        if hasattr(model, "user_factors_"):
             assert np.array_equal(model.fold_in_users(chosen), model.fold_in_users(rows))
         if self.personal:
             place = {item(j): j for j in range(21)}

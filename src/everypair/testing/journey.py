@@ -10,7 +10,7 @@ def from_json_and_arrays(model: Any) -> Any:
     """Return the model that its parts make, after a journey through JSON text and copies of the arrays.
 
     >>> from everypair import Popularity
-    >>> from_json_and_arrays(Popularity().fit([[1, 0], [1, 1]])).right_factors_.ravel().tolist()
+    >>> from_json_and_arrays(Popularity().fit([[1, 0], [1, 1]])).item_factors_.ravel().tolist()
     [2.0, 1.0]
     """
     values, arrays = model.to_parts()

@@ -83,9 +83,9 @@ class RecommenderContract(IdContract):
         items, scores = model.recommend(n=21, exclude_seen=False)
         tied = np.diff(scores, axis=1) == 0
         assert (np.diff(items, axis=1)[tied] > 0).all()
-        if not hasattr(model, "right_factors_"):
+        if not hasattr(model, "item_factors_"):
             return
-        model.state_ = replace(model.state_, right_factors=0 * model.right_factors_)
+        model.state_ = replace(model.state_, right_factors=0 * model.item_factors_)
         assert np.array_equal(model.recommend([0], n=21, exclude_seen=False)[0][0], np.arange(21))
 
     def test_scores_agree_with_each_other(self) -> None:
@@ -164,8 +164,8 @@ class RecommenderContract(IdContract):
         assert np.abs(trained - folded).max() <= self.fold_in_tolerance * np.ptp(trained)
         items, _ = model.recommend(interactions=sp.csr_array(matrix), n=1)
         assert np.mean(items[:, 0] == held_out) >= self.quality_floor
-        if hasattr(model, "left_factors_"):
-            assert model.fold_in_users(matrix).shape == model.left_factors_.shape
+        if hasattr(model, "user_factors_"):
+            assert model.fold_in_users(matrix).shape == model.user_factors_.shape
 
     def test_new_users_are_understood(self) -> None:
         """Three items of a group are enough to be recommended the rest of it, and what was given is hidden."""
@@ -286,8 +286,8 @@ class RecommenderContract(IdContract):
             return
         single, double = (self.fitted(dtype=dtype) for dtype in ("float32", "float64"))
         for model, dtype in ((single, np.float32), (double, np.float64)):
-            if hasattr(model, "left_factors_"):
-                assert {model.left_factors_.dtype, model.right_factors_.dtype} == {np.dtype(dtype)}
+            if hasattr(model, "user_factors_"):
+                assert {model.user_factors_.dtype, model.item_factors_.dtype} == {np.dtype(dtype)}
             assert model.score_users([0]).dtype == model.recommend([0])[1].dtype == dtype
         spread = np.ptp(double.score_users())
         assert np.abs(single.score_users() - double.score_users()).max() <= 0.01 * spread

@@ -57,7 +57,7 @@ def warm_start(objective: Objective, layout: Layout, random: np.random.Generator
     start = random_start(objective, layout, random)
     if model is None:
         return start
-    left, right = getattr(model, "left_factors_", None), getattr(model, "right_factors_", None)
+    left, right = getattr(model, "user_factors_", None), getattr(model, "item_factors_", None)
     if left is None or right is None:
         raise TypeError(f"start must be a fitted model with factors, got {type(model).__name__}.")
     if (len(left), len(right)) != (len(start.left), len(start.right)):

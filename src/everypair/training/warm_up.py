@@ -32,7 +32,7 @@ def sweep_on_two_pairs(
         tiny = Objective(
             pairs,
             objective.loss,
-            Negatives.from_scheme(pairs, 1.0, "constant", tiny_value),
+            Negatives.from_scheme(pairs, 1.0, "uniform", tiny_value),
             Ridge.checked(1.0, 0.0),
             dtype=dtype,
             informed=(_on_two_entities(objective.informed[0], dtype), _on_two_entities(objective.informed[1], dtype)),

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +21,11 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from everypair import check
-from everypair.data.matching import Known, as_events
+from everypair.data.matching import as_events
 from everypair.data.pairs import Pairs
 from everypair.models.recommend.blend.weights import hold_out
-from everypair.models.recommend.naming import align_side_information
+from everypair.models.recommend.positions import KINDS
+from everypair.models.recommend.training_data import training_data
 from everypair.parallel import resolve_threads
 from everypair.training.clock import Clock
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
@@ -105,11 +105,17 @@ def tune(
     method = _checked_search(search, storage)
     model = _prepared(model, fit_arguments, seed)
     named = as_events(events, "events", verbose=verbose)
-    matrix = Pairs.from_matrix(events if named is None else named.matrix, name="events").to_csr()
+    data = training_data(
+        events if named is None else named,
+        features=(fit_arguments.get("user_features"), fit_arguments.get("item_features")),
+        graphs=(fit_arguments.get("user_graph"), fit_arguments.get("item_graph")),
+        times=times,
+    )
+    matrix, times = Pairs.from_matrix(data.matrix, name="events").to_csr(), data.times
     as_given = dict(fit_arguments)
-    if named is not None:
-        times = named.times if times is None else times
-        align_side_information(fit_arguments, Known(named.user_ids, named.item_ids))
+    fit_arguments |= {
+        f"{kind}_features": features for kind, features in zip(KINDS, data.features) if features is not None
+    }
     train, test = hold_out(matrix, held_out, times, seed)
     measured = HeldOut(train, test, metric, seed, resolve_threads(getattr(model, "n_threads", None)))
     wanted = None if space is None else checked_space(space, model)
@@ -147,7 +153,7 @@ def tune(
             interrupted = True
     result = _result(tuner, wanted, verdict, fitted, metric, interrupted)
     if named is not None and fitted is None:  # the best so far, which was learnt in positions
-        result.model.state_ = replace(result.model.state_, user_ids=named.user_ids, item_ids=named.item_ids)
+        result.model.state_ = data.named(result.model.state_)
     if interrupted:
         warn_interrupted("the model is the best so far; result.verdict says what it is.")
     return result

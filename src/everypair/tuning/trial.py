@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from everypair.models.recommend.base import FactorModel
+from everypair.models.recommend.attributes import FactorAttributes
 from everypair.models.recommend.rivals.ensemble import EnsembleMF
 from everypair.parallel import blocked_product
 from everypair.solvers.loop import Sweep
@@ -92,7 +92,7 @@ class Watch:
 def has_sweeps(model: Any) -> bool:
     """Whether a callback of ``model.fit`` sees the very factors that are kept."""
     takes = inspect.signature(model.fit).parameters
-    return isinstance(model, FactorModel) and not isinstance(model, EnsembleMF) and "callbacks" in takes
+    return isinstance(model, FactorAttributes) and not isinstance(model, EnsembleMF) and "callbacks" in takes
 
 
 def can_start_warm(model: Any) -> bool:

@@ -38,13 +38,13 @@ def written_out(model, matrix, features=(None, None), similarities=(None, None))
     """F over all pairs, from the factors and feature weights of ``model`` and its constructor's parameters alone."""
     loss = get_loss(model.loss)
     stored, value = matrix != 0, loss.negative_value if model.negative_value == "auto" else model.negative_value
-    factors = model.left_factors_, model.right_factors_
+    factors = model.user_factors_, model.item_factors_
     scores = factors[0] @ factors[1].T
     pairs = np.abs(matrix) * loss.value(np.where(matrix > 0, 1.0, loss.dislike_target), scores)
     same = model.negative_loss == "same"
     others = model.negative_weight_ * (loss.value(value, scores) if same else 0.5 * (value - scores) ** 2)
     total = np.where(stored, pairs, others).sum()
-    for side, weights in enumerate((model.left_feature_weights_, model.right_feature_weights_)):
+    for side, weights in enumerate((model.user_feature_weights_, model.item_feature_weights_)):
         learnt = np.ones(factors[0].shape[1], bool)
         if model.biases:
             learnt[model.rank + 1 - side] = False

@@ -243,10 +243,10 @@ def test_bad_input_is_refused_before_any_work():
     ):
         with pytest.raises(kind, match=said):
             Blend(**parameters).fit(MATRIX)
-    with pytest.raises(ValueError, match="none of the models reads left_features"):
+    with pytest.raises(ValueError, match="none of the models reads user_features"):
         Blend([ItemItem()]).fit(MATRIX, np.ones((44, 2)))
     model = Blend(parts()[1:2]).fit(MATRIX)
-    with pytest.raises(ValueError, match="was fitted with left_features"):
+    with pytest.raises(ValueError, match="was fitted with user_features"):
         model.recommend(features=np.ones((1, 2)))
     with pytest.raises(ValueError, match="give the interactions of new entities"):
         model.add_users()
@@ -262,7 +262,7 @@ def test_bad_input_is_refused_before_any_work():
 
 def test_similar_items_by_the_mean_of_the_models_cosines():
     model = Blend(parts(), weights=[1, 0.5, 0.25]).fit(MATRIX)
-    factors, items = model.models_[0].right_factors_, MATRIX * np.sqrt(model.models_[1].state_.user_weights)[:, None]
+    factors, items = model.models_[0].item_factors_, MATRIX * np.sqrt(model.models_[1].state_.user_weights)[:, None]
     unit = factors / np.linalg.norm(factors, axis=1, keepdims=True)
     columns = items / np.linalg.norm(items, axis=0)
     expected = (unit @ unit.T + 0.5 * columns.T @ columns) / 1.5  # Popularity compares nothing

@@ -23,7 +23,7 @@ def test_fold_in_is_the_same_steps_with_items_fixed():
     matrix = random_matrix()
     model = BPR(rank=2, max_iter=3, random_state=0, dtype="float64").fit(matrix)
     row = matrix[1:2]
-    right, u = model.right_factors_, np.zeros(3)
+    right, u = model.item_factors_, np.zeros(3)
     u[2] = 1
     numbers, square = Numbers(model.fold_in_seed_), START_SQUARES
     updates = max(1000, 50 * int(np.sum(row > 0)))
@@ -128,7 +128,7 @@ def test_equal_triples_learn_and_fold_in_alike():
     assert np.mean(model.recommend(n=1)[0][:, 0] == held_out) == 1
     assert np.mean(model.recommend(interactions=matrix, n=1)[0][:, 0] == held_out) == 1
     user = BPR(rank=3, max_iter=150, random_state=0).fit(matrix)
-    assert not np.array_equal(user.left_factors_, model.left_factors_)  # groups have 13, 14 and 15 other items
+    assert not np.array_equal(user.user_factors_, model.user_factors_)  # groups have 13, 14 and 15 other items
     for other in ("triples", None, ["user"]):
         with pytest.raises(ValueError, match='triple_weight must be "user" or "equal"'):
             BPR(rank=3, triple_weight=other).fit(matrix)

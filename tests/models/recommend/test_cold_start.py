@@ -28,26 +28,26 @@ def test_features_alone_give_features_times_weights(normalize, fit_intercept, ow
         MATRIX, LEFT, sp.csr_array(RIGHT)
     )
     for fold_in, features, weights in (
-        (model.fold_in_users, LEFT[:3], model.left_feature_weights_),
-        (model.fold_in_items, RIGHT[:4], model.right_feature_weights_),
+        (model.fold_in_users, LEFT[:3], model.user_feature_weights_),
+        (model.fold_in_items, RIGHT[:4], model.item_feature_weights_),
     ):
         expected = prepared(features, normalize, fit_intercept) @ weights
         np.testing.assert_allclose(fold_in(features=features), expected, atol=1e-12)
         np.testing.assert_allclose(fold_in(features=sp.coo_array(features)), expected, atol=1e-12)
     if not own_vectors:
-        np.testing.assert_allclose(model.fold_in_users(features=LEFT), model.left_factors_, atol=1e-12)
-        np.testing.assert_allclose(model.fold_in_items(features=RIGHT), model.right_factors_, atol=1e-12)
+        np.testing.assert_allclose(model.fold_in_users(features=LEFT), model.user_factors_, atol=1e-12)
+        np.testing.assert_allclose(model.fold_in_items(features=RIGHT), model.item_factors_, atol=1e-12)
 
 
 def test_with_biases_a_new_entity_has_a_bias_by_its_features():
     model = double(biases=True, own_vectors=False).fit(MATRIX, LEFT, RIGHT)
     users, items = model.fold_in_users(features=LEFT), model.fold_in_items(features=RIGHT)
-    np.testing.assert_allclose(users, model.left_factors_, atol=1e-12)
-    np.testing.assert_allclose(items, model.right_factors_, atol=1e-12)
+    np.testing.assert_allclose(users, model.user_factors_, atol=1e-12)
+    np.testing.assert_allclose(items, model.item_factors_, atol=1e-12)
     assert (users[:, 4] == 1).all()
     assert (items[:, 3] == 1).all()
-    parts = LEFT @ model.left_feature_weights_[:, :4]
-    by_hand = parts[:, :3] @ items[:, :3].T + parts[:, [3]] + (RIGHT @ model.right_feature_weights_[:, 4])
+    parts = LEFT @ model.user_feature_weights_[:, :4]
+    by_hand = parts[:, :3] @ items[:, :3].T + parts[:, [3]] + (RIGHT @ model.item_feature_weights_[:, 4])
     np.testing.assert_allclose(model.score_users(features=LEFT), by_hand, atol=1e-12)
 
 
@@ -59,7 +59,7 @@ CASES = {
     "squared": {"loss": "squared"},
     "hinge with biases": {"loss": "squared_hinge", "biases": True},
     "prepared": {"normalize": True, "fit_intercept": True},
-    "weights": {"negative_scheme": "left-count", "reg": 0.5, "reg_exponent": "count"},
+    "weights": {"negative_scheme": "user-count", "reg": 0.5, "reg_exponent": "count"},
     "every pair": {"negative_loss": "same", "biases": True, "negative_weight": 0.2, "reg": 0.3},
 }
 
@@ -67,19 +67,19 @@ CASES = {
 @pytest.mark.parametrize("params", CASES.values(), ids=CASES)
 def test_a_training_row_with_its_features_gets_its_training_factors_back(params):
     model = converged(**params).fit(MATRIX, LEFT, RIGHT)
-    scale = np.abs(model.left_factors_).max()
+    scale = np.abs(model.user_factors_).max()
     assert scale > 0.3
-    np.testing.assert_allclose(model.fold_in_users(MATRIX, features=LEFT), model.left_factors_, atol=1e-6 * scale)
-    np.testing.assert_allclose(model.fold_in_items(MATRIX, features=RIGHT), model.right_factors_, atol=1e-6 * scale)
+    np.testing.assert_allclose(model.fold_in_users(MATRIX, features=LEFT), model.user_factors_, atol=1e-6 * scale)
+    np.testing.assert_allclose(model.fold_in_items(MATRIX, features=RIGHT), model.item_factors_, atol=1e-6 * scale)
     some = model.fold_in_users(sp.csr_array(MATRIX[[7, 2]]), features=sp.csr_array(LEFT[[7, 2]]))
-    np.testing.assert_allclose(some, model.left_factors_[[7, 2]], atol=1e-6 * scale)
-    assert np.abs(model.fold_in_users(MATRIX) - model.left_factors_).max() > 1e-3 * scale  # features do say something
-    assert np.abs(model.fold_in_users(features=LEFT) - model.left_factors_).max() > 1e-3 * scale  # and so do events
+    np.testing.assert_allclose(some, model.user_factors_[[7, 2]], atol=1e-6 * scale)
+    assert np.abs(model.fold_in_users(MATRIX) - model.user_factors_).max() > 1e-3 * scale  # features do say something
+    assert np.abs(model.fold_in_users(features=LEFT) - model.user_factors_).max() > 1e-3 * scale  # and so do events
 
 
 def test_a_side_without_features_folds_in_as_ever():
     model = converged().fit(MATRIX, LEFT)
-    np.testing.assert_allclose(model.fold_in_items(MATRIX), model.right_factors_, atol=1e-6)
+    np.testing.assert_allclose(model.fold_in_items(MATRIX), model.item_factors_, atol=1e-6)
 
 
 def test_events_correct_what_features_say_even_without_own_vectors():
@@ -88,17 +88,17 @@ def test_events_correct_what_features_say_even_without_own_vectors():
     without = model.fold_in_users(liked, features=LEFT[:1])
     liked[0, 5] = 1
     corrected = model.fold_in_users(liked, features=LEFT[:1])
-    assert (corrected - without) @ model.right_factors_[5] > 0.01
+    assert (corrected - without) @ model.item_factors_[5] > 0.01
     surer = model.fold_in_users(10 * liked, features=LEFT[:1])
-    assert (surer - corrected) @ model.right_factors_[5] > 0.01
+    assert (surer - corrected) @ model.item_factors_[5] > 0.01
 
 
 def test_events_and_features_are_the_optimum_of_one_row():
     """The gradient of f(u) = Σ_Ω c ℓ + ½ Σ_{∉Ω} p q (ỹ − u·v)² + ½ λ ‖u − xW‖² vanishes, by numbers alone."""
     model = double(negative_weight=0.3).fit(MATRIX, LEFT)
-    row, V = MATRIX[4], model.right_factors_
+    row, V = MATRIX[4], model.item_factors_
     u = model.fold_in_users(row[None], features=LEFT[[4]])[0]
-    center = LEFT[4] @ model.left_feature_weights_
+    center = LEFT[4] @ model.user_feature_weights_
     ridge = (np.abs(row).sum() + 0.3 * ITEMS) ** 0.5
     scores = V @ u
     slopes = np.where(row != 0, -np.sign(row) * np.abs(row) / (1 + np.exp(np.sign(row) * scores)), 0.3 * (scores + 1))
@@ -112,9 +112,9 @@ def test_recommend_and_score_new_users():
     model = double(n_threads=2).fit(MATRIX, LEFT, RIGHT)
     rows, features = MATRIX[:5], LEFT[:5]
     told, both = model.fold_in_users(features=features), model.fold_in_users(rows, features=features)
-    np.testing.assert_allclose(model.score_users(features=features), told @ model.right_factors_.T, atol=1e-12)
+    np.testing.assert_allclose(model.score_users(features=features), told @ model.item_factors_.T, atol=1e-12)
     np.testing.assert_allclose(
-        model.score_users(interactions=rows, features=features), both @ model.right_factors_.T, atol=1e-12
+        model.score_users(interactions=rows, features=features), both @ model.item_factors_.T, atol=1e-12
     )
     items, scores = model.recommend(features=features, n=ITEMS)
     assert (np.sort(items, axis=1) == np.arange(ITEMS)).all()  # nothing was seen
@@ -145,7 +145,7 @@ def test_new_users_of_known_groups_are_understood():
 def test_sampled_negatives():
     model = SubsampledMF(rank=3, loss="logistic", random_state=0, dtype="float64", fit_intercept=True, biases=True)
     model.fit(MATRIX, LEFT, RIGHT)
-    expected = prepared(LEFT, False, True) @ model.left_feature_weights_
+    expected = prepared(LEFT, False, True) @ model.user_feature_weights_
     expected[:, 4] = 1
     np.testing.assert_allclose(model.fold_in_users(features=LEFT), expected, atol=1e-12)
     both = model.fold_in_items(MATRIX[:, :3], features=RIGHT[:3])
@@ -162,9 +162,9 @@ def test_sampled_negatives():
 def test_models_without_features_refuse_them(kind):
     model = kind(rank=3, random_state=0).fit(MATRIX)
     for ask in (model.fold_in_users, model.recommend, model.score_users):
-        with pytest.raises(ValueError, match="fitted without left_features, so it cannot read those of new entities"):
+        with pytest.raises(ValueError, match="fitted without user_features, so it cannot read those of new entities"):
             ask(features=LEFT)
-    with pytest.raises(ValueError, match="fitted without right_features"):
+    with pytest.raises(ValueError, match="fitted without item_features"):
         model.fold_in_items(MATRIX, features=RIGHT)
 
 
@@ -180,17 +180,17 @@ def test_descriptions_that_are_refused():
         model.fold_in_users()
     with pytest.raises(ValueError, match="not both"):
         model.recommend([0], features=LEFT)
-    with pytest.raises(ValueError, match=r"left_features must have 4 columns, as in training, got shape \(2, 3\)"):
+    with pytest.raises(ValueError, match=r"user_features must have 4 columns, as in training, got shape \(2, 3\)"):
         model.recommend(features=LEFT[:2, :3])
     with pytest.raises(
-        ValueError, match="left_features must be the groups taste, noise, as in training; got the groups"
+        ValueError, match="user_features must be the groups taste, noise, as in training; got the groups"
     ):
         model.recommend(features={"taste": LEFT[:, :2]})
-    with pytest.raises(ValueError, match="right_features must be one matrix, as in training; got the groups taste"):
+    with pytest.raises(ValueError, match="item_features must be one matrix, as in training; got the groups taste"):
         model.fold_in_items(features={"taste": RIGHT})
     with pytest.raises(ValueError, match=r"one row per entity of that side \(3\), got shape \(2, 4\)"):
         model.fold_in_users(MATRIX[:3], features=LEFT[:2])
-    with pytest.raises(ValueError, match="left_features has NaN"):
+    with pytest.raises(ValueError, match="user_features has NaN"):
         model.score_users(features=np.full((1, 4), np.nan))
     with pytest.raises(ValueError, match="weights, values and targets say how interactions count"):
         model.fold_in_users(features=LEFT, weights=np.ones(USERS))

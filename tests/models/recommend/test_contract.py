@@ -46,7 +46,7 @@ class InformedMF(OneClassMF):
         matrix = getattr(interactions, "matrix", interactions)
         kinds = np.arange(np.shape(matrix)[-1]) % 5
         side_by_side = np.eye(len(kinds), k=1)
-        return super().fit(interactions, right_features=kinds[:, None] == np.arange(5), right_graph=side_by_side)
+        return super().fit(interactions, item_features=kinds[:, None] == np.arange(5), item_graph=side_by_side)
 
 
 class TestFeaturesAndGraph(OneClassContract):
@@ -69,7 +69,7 @@ class Upside(Popularity):
 
     def fit(self, interactions):
         super().fit(interactions)
-        self.state_ = replace(self.state_, right_factors=-self.right_factors_)
+        self.state_ = replace(self.state_, item_factors=-self.item_factors_)
         return self
 
 
@@ -87,7 +87,7 @@ def test_the_kit_notices_a_model_whose_answers_drift():
         def fit(self, interactions):
             Drifting.fits += 1
             super().fit(interactions)
-            self.state_ = replace(self.state_, right_factors=self.right_factors_ + Drifting.fits)
+            self.state_ = replace(self.state_, item_factors=self.item_factors_ + Drifting.fits)
             return self
 
     kit = RecommenderContract()

@@ -23,7 +23,7 @@ class SamplingContract(RecommenderContract):
         model = self.fitted(matrix)
         items, _ = model.recommend(interactions=sp.csr_array(matrix), n=1)
         assert np.mean(items[:, 0] == held_out) >= self.quality_floor
-        assert model.fold_in_users(matrix).shape == model.left_factors_.shape
+        assert model.fold_in_users(matrix).shape == model.user_factors_.shape
 
 
 class TestSubsampledSquared(SamplingContract):
@@ -56,7 +56,7 @@ class TestSubsampledLogistic(TestSubsampledSquared):
 
 
 class TestSubsampledWithBiases(TestSubsampledLogistic):
-    params: ClassVar = {"loss": "squared", "biases": True, "scheme": "item-w"}
+    params: ClassVar = {"loss": "squared", "biases": True, "scheme": "item-rarity"}
 
 
 class TestEnsemble(SamplingContract):

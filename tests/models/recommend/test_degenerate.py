@@ -21,8 +21,8 @@ def popular(seed=0):
 
 def fit(matrix, loss, **params):
     model = OneClassMF(**{"rank": 3, "loss": loss, "random_state": 0, **params}).fit(matrix)
-    assert np.isfinite(model.left_factors_).all()
-    assert np.isfinite(model.right_factors_).all()
+    assert np.isfinite(model.user_factors_).all()
+    assert np.isfinite(model.item_factors_).all()
     assert np.isfinite(model.objective_)
     objectives = np.array([sweep["objective"] for sweep in model.history_])
     assert (objectives[1:] <= objectives[:-1] + 1e-6 * np.abs(objectives[:-1])).all()
@@ -56,7 +56,7 @@ def test_an_item_never_seen_comes_last(loss, biases):
     model = fit(matrix, loss, biases=biases)
     mean = model.score_users().mean(axis=0)
     assert mean.argmin() == 4
-    folded = model.left_factors_ @ model.fold_in_items(np.zeros((300, 1)))[0]
+    folded = model.user_factors_ @ model.fold_in_items(np.zeros((300, 1)))[0]
     assert np.isfinite(folded).all()
     assert folded.mean() < np.delete(mean, 4).min()
 
@@ -77,7 +77,7 @@ def test_a_user_with_every_item_has_nothing_left(loss):
 def test_an_item_of_every_user_under_every_scheme(loss):
     matrix, held_out = block_matrix()
     matrix = np.hstack([matrix, np.ones((44, 1))])
-    for scheme in ("constant", "left-count", "right-rarity", ("popularity", 0.5)):
+    for scheme in ("uniform", "user-count", "item-rarity", ("item-count", 0.5)):
         model = fit(matrix, loss, negative_scheme=scheme, rank=4)
         assert (model.recommend(n=1)[0][:, 0] == held_out).mean() > 0.95
         assert model.score_users()[:, 21].min() > 0
@@ -123,7 +123,7 @@ def test_rank_above_the_number_of_items(loss):
     scores = model.score_users()
     assert np.array_equal(scores.argmax(axis=1), matrix.argmax(axis=1))
     assert model.fold_in_users(matrix).shape == (12, 4)
-    assert fit(matrix.T, loss, rank=4).left_factors_.shape == (2, 4)
+    assert fit(matrix.T, loss, rank=4).user_factors_.shape == (2, 4)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

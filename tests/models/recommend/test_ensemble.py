@@ -25,7 +25,7 @@ def members(fitted):
 
 def test_scores_are_the_mean_of_the_members(fitted, members):
     _, ensemble = fitted
-    assert ensemble.left_factors_.shape == (44, 6)
+    assert ensemble.user_factors_.shape == (44, 6)
     mean = np.mean([member.score_users() for member in members], axis=0)
     np.testing.assert_allclose(ensemble.score_users(), mean, atol=1e-12)
     assert (members[0].sampled_ != members[1].sampled_).nnz > 0
@@ -37,8 +37,8 @@ def test_fold_in_is_the_mean_of_the_members(fitted, members):
     mean = np.mean([member.score_users(interactions=rows) for member in members], axis=0)
     np.testing.assert_allclose(ensemble.score_users(interactions=rows), mean, atol=1e-9)
     items = matrix[:, ::5]
-    mean = np.mean([member.left_factors_ @ member.fold_in_items(items).T for member in members], axis=0)
-    np.testing.assert_allclose(ensemble.left_factors_ @ ensemble.fold_in_items(items).T, mean, atol=1e-9)
+    mean = np.mean([member.user_factors_ @ member.fold_in_items(items).T for member in members], axis=0)
+    np.testing.assert_allclose(ensemble.user_factors_ @ ensemble.fold_in_items(items).T, mean, atol=1e-9)
 
 
 def test_history_and_objective(fitted, members):
@@ -51,7 +51,7 @@ def test_history_and_objective(fitted, members):
 def test_biases_are_averaged_and_not_compared():
     matrix, _ = block_matrix()
     ensemble = EnsembleMF(n_models=2, biases=True, random_state=0, **FIXED).fit(matrix)
-    assert ensemble.left_factors_.shape == (44, 8)
+    assert ensemble.user_factors_.shape == (44, 8)
     assert ensemble._comparable(0).shape == (44, 4)
     parts = [ensemble._member(number).score_users() for number in range(2)]
     np.testing.assert_allclose(ensemble.score_users(), np.mean(parts, axis=0), atol=1e-12)

@@ -16,7 +16,7 @@ OPTIONS = {
     "biases": {"biases": True},
     "low-rank": {"negative_value": (OWN, OTHER)},
     "low-rank-biases": {"negative_value": (OWN, OTHER), "biases": True},
-    "left-count": {"negative_scheme": "left-count"},
+    "user-count": {"negative_scheme": "user-count"},
     "arrays": {"negative_scheme": (np.linspace(0.5, 2, 44), np.linspace(2, 0.1, 21))},
 }
 
@@ -36,14 +36,14 @@ def fitted(loss, options, matrix, targets=None):
     if "negative_value" in options:
         extra["values"] = OWN
     if targets is None:
-        model.state_ = replace(model.state_, left_factors=model.fold_in_users(matrix, **extra))
+        model.state_ = replace(model.state_, user_factors=model.fold_in_users(matrix, **extra))
     return model
 
 
 def by_hand(model, matrix, user, item):
     """Base and contributions from the definition: u = A⁻¹(p Σ_j q_j (ỹ_j − fixed_j) v_j − Σ_Ω r_j v_j), all dense."""
     loss, rank = get_loss(model.loss), model.rank
-    right = model.right_factors_
+    right = model.item_factors_
     fixed = right[:, rank + 1] if model.biases else np.zeros(len(right))
     learnt = right[:, : rank + 1] if model.biases else right
     p, q = model.negatives_.left[user], model.negatives_.right
@@ -52,7 +52,7 @@ def by_hand(model, matrix, user, item):
     system = p * (learnt.T * q) @ learnt + model.reg_[0] * total**model.reg_exponent * np.eye(learnt.shape[1])
     without = np.linalg.solve(system, p * learnt.T @ (q * (value - fixed)))
     stored = np.flatnonzero(matrix[user])
-    scores = right[stored] @ model.left_factors_[user]
+    scores = right[stored] @ model.user_factors_[user]
     targets = np.where(matrix[user, stored] > 0, 1.0, loss.dislike_target)
     slopes = np.abs(matrix[user, stored]) * loss.slope(targets, scores) - p * q[stored] * (scores - value[stored])
     shares = -slopes * (learnt[stored] @ np.linalg.solve(system, learnt[item]))

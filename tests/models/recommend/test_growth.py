@@ -24,14 +24,14 @@ def fitted(**params):
 @pytest.mark.parametrize(("events", "features"), DESCRIPTIONS.values(), ids=DESCRIPTIONS)
 def test_users_are_appended_as_fold_in_sees_them(events, features):
     model = fitted()
-    left, right, stored = model.left_factors_, model.right_factors_, model.interactions_
+    left, right, stored = model.user_factors_, model.item_factors_, model.interactions_
     described = {
         "interactions": NEW_ROWS if events else None, "features": LEFT[:3] + 0.1 if features else None
     }  # fmt: skip
     expected = model.fold_in_users(described["interactions"], features=described["features"])
     assert model.add_users(**described).tolist() == [40, 41, 42]
-    assert np.array_equal(model.left_factors_, np.vstack([left, expected]))
-    assert model.right_factors_ is right
+    assert np.array_equal(model.user_factors_, np.vstack([left, expected]))
+    assert model.item_factors_ is right
     assert np.array_equal(
         model.interactions_.toarray(), np.vstack([stored.toarray(), NEW_ROWS if events else 0 * NEW_ROWS])
     )
@@ -46,14 +46,14 @@ def test_users_are_appended_as_fold_in_sees_them(events, features):
 @pytest.mark.parametrize(("events", "features"), DESCRIPTIONS.values(), ids=DESCRIPTIONS)
 def test_items_are_appended_as_fold_in_sees_them(events, features):
     model = fitted()
-    left, right, stored = model.left_factors_, model.right_factors_, model.interactions_
+    left, right, stored = model.user_factors_, model.item_factors_, model.interactions_
     described = {
         "interactions": sp.coo_array(NEW_COLUMNS) if events else None, "features": RIGHT[:2] if features else None
     }  # fmt: skip
     expected = model.fold_in_items(described["interactions"], features=described["features"])
     assert model.add_items(**described).tolist() == [24, 25]
-    assert np.array_equal(model.right_factors_, np.vstack([right, expected]))
-    assert model.left_factors_ is left
+    assert np.array_equal(model.item_factors_, np.vstack([right, expected]))
+    assert model.user_factors_ is left
     grown = np.hstack([stored.toarray(), NEW_COLUMNS if events else 0 * NEW_COLUMNS])
     assert np.array_equal(model.interactions_.toarray(), grown)
     items, _ = model.recommend(n=26)
@@ -65,7 +65,7 @@ def test_items_are_appended_as_fold_in_sees_them(events, features):
 def test_new_items_are_recommended_to_those_who_will_like_them():
     matrix, _ = block_matrix()
     features = np.eye(3)[group_of(np.arange(21), side=1)]
-    model = OneClassMF(rank=3, random_state=0).fit(matrix, right_features=features)
+    model = OneClassMF(rank=3, random_state=0).fit(matrix, item_features=features)
     model.add_items(features=np.eye(3))
     items, _ = model.recommend(n=2)
     assert (items >= 21).any(axis=1).all()
@@ -85,7 +85,7 @@ def test_fold_in_knows_who_came():
     assert model.score_users().shape == (43, 27)
 
 
-SCHEMES = ["constant", "left-count", "right-rarity", ("popularity", 0.5), (np.arange(1.0, 41), np.arange(1.0, 25))]
+SCHEMES = ["uniform", "user-count", "item-rarity", ("item-count", 0.5), (np.arange(1.0, 41), np.arange(1.0, 25))]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES, ids=str)
@@ -119,14 +119,14 @@ def test_models_of_every_kind_grow():
         model = fitted(**params)
         model.add_users(interactions=NEW_ROWS)
         model.add_items(interactions=np.pad(NEW_COLUMNS, ((0, 3), (0, 0))), features=RIGHT[:2])
-        assert model.left_factors_.dtype == model.right_factors_.dtype == model.interactions_.dtype == model.dtype
+        assert model.user_factors_.dtype == model.item_factors_.dtype == model.interactions_.dtype == model.dtype
         assert np.isfinite(model.recommend(n=10)[1]).any(axis=1).all()
         if model.biases:
-            assert (model.left_factors_[:, 4] == 1).all()
-            assert (model.right_factors_[:, 3] == 1).all()
+            assert (model.user_factors_[:, 4] == 1).all()
+            assert (model.item_factors_[:, 3] == 1).all()
     plain = double().fit(MATRIX)
     assert plain.add_users(interactions=NEW_ROWS).tolist() == [40, 41, 42]
-    with pytest.raises(ValueError, match="fitted without right_features"):
+    with pytest.raises(ValueError, match="fitted without item_features"):
         plain.add_items(features=RIGHT)
 
 
@@ -141,10 +141,10 @@ def test_what_is_refused_changes_nothing():
         model.add_items(interactions=NEW_COLUMNS, features=RIGHT[:2])
     with pytest.raises(ValueError, match="their features, or both"):
         model.add_users()
-    with pytest.raises(ValueError, match="right_features must have 3 columns"):
+    with pytest.raises(ValueError, match="item_features must have 3 columns"):
         model.add_items(features=LEFT)
     assert model.interactions_.shape == MATRIX.shape
-    assert len(model.left_factors_) == USERS
+    assert len(model.user_factors_) == USERS
     model.add_items(features=RIGHT[:2])
     model.add_users(features=LEFT[:2])
     assert model.explain(4, 25).score == pytest.approx(model.score_pairs(4, 25)[0])
@@ -158,7 +158,7 @@ def test_explicit_targets_grow_with_the_events():
     new_rows = np.where(NEW_ROWS != 0, 3.0, 0.0)
     expected = model.fold_in_users(NEW_ROWS, targets=new_rows)
     model.add_users(interactions=NEW_ROWS, targets=new_rows)
-    assert np.array_equal(model.left_factors_[USERS:], expected)
+    assert np.array_equal(model.user_factors_[USERS:], expected)
     columns = np.vstack([NEW_COLUMNS, np.ones((3, 2))])
     model.add_items(interactions=columns, targets=np.where(columns != 0, 7.0, 0.0))
     wanted = np.block([[targets, 7.0 * (NEW_COLUMNS != 0)], [new_rows, np.full((3, 2), 7.0)]])
@@ -173,5 +173,5 @@ def test_explicit_targets_grow_with_the_events():
 def test_a_new_fit_forgets_who_came():
     model = fitted()
     model.add_users(features=LEFT)
-    assert np.array_equal(model.fit(MATRIX, LEFT, RIGHT).left_factors_, fitted().left_factors_)
+    assert np.array_equal(model.fit(MATRIX, LEFT, RIGHT).user_factors_, fitted().user_factors_)
     assert model.negatives_.left.shape == (USERS,)

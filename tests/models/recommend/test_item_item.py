@@ -156,7 +156,7 @@ def test_items_without_events_are_known_by_features():
     matrix[:, 9] = 0
     groups = np.eye(3)[group_of(np.arange(21), side=1)]
     for features in (groups, sp.csr_array(groups), {"group": groups}):
-        model = ItemItem(reg=1.0).fit(matrix, right_features=features)
+        model = ItemItem(reg=1.0).fit(matrix, item_features=features)
         own = group_of(np.arange(44), side=0) == 1
         scores = model.score_users()[:, 9]
         assert scores[own].min() > 10 * np.abs(scores[~own]).max()
@@ -169,7 +169,7 @@ def test_items_without_events_are_known_by_features():
 
 def test_new_items_by_events_or_features():
     groups = np.eye(3)[group_of(np.arange(21), side=1)]
-    model = ItemItem(reg=1.0).fit(MATRIX, right_features=groups)
+    model = ItemItem(reg=1.0).fit(MATRIX, item_features=groups)
     events = np.zeros((44, 2))
     events[:10, 0] = 1  # the first group's users
     model.add_items(interactions=events, features=np.eye(3)[[2, 1]])  # events decide, features where there are none
@@ -213,7 +213,7 @@ def test_bad_parameters_are_refused_before_any_work():
         with pytest.raises(ValueError, match="user_weights must be 44 finite numbers"):
             ItemItem().fit(MATRIX, user_weights=weights)
     with pytest.raises(ValueError, match="one row per entity"):
-        ItemItem().fit(MATRIX, right_features=np.ones((3, 2)))
+        ItemItem().fit(MATRIX, item_features=np.ones((3, 2)))
     with pytest.raises(ValueError, match="closed form for likes of weight 1"):
         ItemItem(neighbors=None).fit(2 * MATRIX)
 
@@ -233,7 +233,7 @@ def test_questions_that_make_no_sense_are_refused():
         model.score_users([0], interactions=MATRIX[:1])
     with pytest.raises(ValueError, match="give the interactions of new items"):
         model.add_items()
-    with pytest.raises(ValueError, match="fitted without right_features"):
+    with pytest.raises(ValueError, match="fitted without item_features"):
         model.add_items(features=np.ones((1, 2)))
     with pytest.raises(ValueError, match="one column per training item"):
         model.add_items(interactions=np.ones((3, 1)))

@@ -19,7 +19,7 @@ def test_the_objective_is_the_loss_summed_over_every_pair(loss, biases):
     assert model.objective_ == pytest.approx(written_out(model, MATRIX), rel=1e-10)
     values = [sweep["objective"] for sweep in model.history_]
     assert (np.diff(values) <= 0).all()
-    assert np.abs(model.left_factors_[:, :3]).max() > 0.3
+    assert np.abs(model.user_factors_[:, :3]).max() > 0.3
 
 
 def test_with_the_squared_loss_both_objectives_are_one():
@@ -27,7 +27,7 @@ def test_with_the_squared_loss_both_objectives_are_one():
     squared = converged(loss="squared", **WEIGHTS).fit(MATRIX)
     assert same.objective_ == pytest.approx(squared.objective_, rel=1e-12)
     np.testing.assert_allclose(same.score_users(), squared.score_users(), atol=1e-5)
-    np.testing.assert_allclose(same.fold_in_users(MATRIX), same.left_factors_, atol=1e-6)
+    np.testing.assert_allclose(same.fold_in_users(MATRIX), same.user_factors_, atol=1e-6)
     logistic = converged(**SAME).fit(MATRIX)
     assert not np.allclose(logistic.score_users(), converged(**WEIGHTS).fit(MATRIX).score_users(), atol=0.05)
 
@@ -37,17 +37,17 @@ def test_with_the_squared_loss_both_objectives_are_one():
     [
         {"biases": True},
         {"negative_value": (np.linspace(-2, 0, USERS)[:, None], np.linspace(1, 2, ITEMS)[:, None])},
-        {"negative_scheme": "right-rarity", "loss": "squared_hinge"},
+        {"negative_scheme": "item-rarity", "loss": "squared_hinge"},
     ],
     ids=["biases", "low rank", "rarity"],
 )
 def test_training_rows_and_columns_fold_in_to_themselves(params):
     model = converged(**SAME, **params).fit(MATRIX)
     values = model.negatives_.value if "negative_value" in params else (None, None)
-    scale = np.abs(model.left_factors_).max()
+    scale = np.abs(model.user_factors_).max()
     assert scale > 0.3
-    np.testing.assert_allclose(model.fold_in_users(MATRIX, values=values[0]), model.left_factors_, atol=1e-6 * scale)
-    np.testing.assert_allclose(model.fold_in_items(MATRIX, values=values[1]), model.right_factors_, atol=1e-6 * scale)
+    np.testing.assert_allclose(model.fold_in_users(MATRIX, values=values[0]), model.user_factors_, atol=1e-6 * scale)
+    np.testing.assert_allclose(model.fold_in_items(MATRIX, values=values[1]), model.item_factors_, atol=1e-6 * scale)
 
 
 @pytest.mark.parametrize("solver", ["tron", "newton-linesearch", "gradient"])

@@ -38,7 +38,7 @@ def double(**params):
 def brute_force(fitted, matrix, p, q, value, ridge, targets=None):
     """F over all m·n pairs, as DESIGN's first formula has it."""
     loss = get_loss(fitted.loss)
-    left, right = fitted.left_factors_, fitted.right_factors_
+    left, right = fitted.user_factors_, fitted.item_factors_
     scores = left @ right.T
     stored = matrix != 0
     if targets is None:
@@ -98,7 +98,7 @@ def test_objective_is_the_sum_over_every_pair(loss, biases):
     value = 0.0 if loss == "squared" else -1.0
     expected = brute_force(fitted, matrix, p, q, value, scaled(0.2, 0.5))
     assert fitted.objective_ == pytest.approx(expected, rel=1e-10)
-    at_factors = objective_of(fitted, matrix).value(fitted.left_factors_, fitted.right_factors_)
+    at_factors = objective_of(fitted, matrix).value(fitted.user_factors_, fitted.item_factors_)
     assert fitted.objective_ == pytest.approx(at_factors, rel=1e-10)
 
 
@@ -151,7 +151,7 @@ def test_validation_without_patience_only_watches():
     watched = model(max_iter=5).fit(train, validation=validation)
     alone = model(max_iter=5).fit(train)
     assert all({"ndcg@10", "recall@10", "auc"} <= set(sweep) for sweep in watched.history_)
-    assert np.array_equal(watched.left_factors_, alone.left_factors_)
+    assert np.array_equal(watched.user_factors_, alone.user_factors_)
     last = ranking_metrics(watched, train, validation)["ndcg@10"]
     assert last == pytest.approx(watched.history_[-1]["ndcg@10"], rel=1e-6)
 
@@ -167,7 +167,7 @@ def test_a_callback_sees_each_sweep_and_stops_the_training():
     assert fitted.status_ is Status.CALLBACK
     assert [sweep.iteration for sweep in seen] == [1, 2, 3]
     assert [sweep.objective for sweep in seen] == [entry["objective"] for entry in fitted.history_]
-    assert np.array_equal(seen[-1].state.right, fitted.right_factors_)
+    assert np.array_equal(seen[-1].state.right, fitted.item_factors_)
 
 
 def test_time_limit_lets_the_first_sweep_finish():
@@ -187,7 +187,7 @@ def test_ctrl_c_leaves_a_usable_model():
         fitted = model(tol=0.0).fit(matrix, callbacks=[interrupt])
     two_sweeps = model(tol=0.0, max_iter=2).fit(matrix)
     assert fitted.status_ is Status.INTERRUPTED
-    assert np.array_equal(fitted.right_factors_, two_sweeps.right_factors_)
+    assert np.array_equal(fitted.item_factors_, two_sweeps.item_factors_)
     assert fitted.objective_ == two_sweeps.objective_
     assert np.mean(fitted.recommend(n=1)[0][:, 0] == held_out) > 0.9
 
@@ -200,7 +200,7 @@ def test_explicit_targets_override_the_losses_own():
     stored = matrix != 0
     usual = np.where(matrix > 0, 1.0, -1.0)
     same = double().fit(matrix, targets=sp.csr_array(np.where(stored, usual, 0)))
-    assert np.array_equal(same.right_factors_, double().fit(matrix).right_factors_)
+    assert np.array_equal(same.item_factors_, double().fit(matrix).item_factors_)
 
     ratings = np.where(stored, np.random.default_rng(3).uniform(1, 5, matrix.shape), 0.0)
     rated = double(loss="squared", reg=0.01).fit(matrix, targets=ratings)
@@ -217,8 +217,8 @@ def test_fold_in_takes_explicit_targets_and_does_not_pass_over_them(maker):
     options |= {"random_state": 0} | ({} if maker is OneClassMF else {"ratio": 0.0})
     rated = maker(**options).fit(matrix, targets=ratings)
     for folded, trained in (
-        (rated.fold_in_users(matrix, targets=ratings) @ rated.right_factors_.T, rated.score_users()),
-        (rated.left_factors_ @ rated.fold_in_items(matrix, targets=sp.coo_array(ratings)).T, rated.score_users()),
+        (rated.fold_in_users(matrix, targets=ratings) @ rated.item_factors_.T, rated.score_users()),
+        (rated.user_factors_ @ rated.fold_in_items(matrix, targets=sp.coo_array(ratings)).T, rated.score_users()),
         (rated.score_users(interactions=matrix, targets=ratings), rated.score_users()),
     ):
         np.testing.assert_allclose(folded, trained, atol=1e-4 * np.ptp(trained))
@@ -286,17 +286,17 @@ def test_old_events_count_less():
 # negatives
 
 
-@pytest.mark.parametrize("scheme", ["constant", "left-count", "right-rarity", ("popularity", 0.5), "arrays"])
+@pytest.mark.parametrize("scheme", ["uniform", "user-count", "item-rarity", ("item-count", 0.5), "arrays"])
 def test_negative_schemes_shape_the_weights_and_keep_their_mean(scheme):
     matrix = tastes()
     counts = np.sum(matrix > 0, axis=1), np.sum(matrix > 0, axis=0)
     random = np.random.default_rng(5)
     arrays = random.uniform(0, 2, 50), random.uniform(0, 2, 30)
     p, q = {
-        "constant": (np.ones(50), np.ones(30)),
-        "left-count": (np.maximum(counts[0], 1), np.ones(30)),
-        "right-rarity": (np.ones(50), 50 - counts[1]),
-        ("popularity", 0.5): (np.ones(50), np.maximum(counts[1], 1) ** 0.5),
+        "uniform": (np.ones(50), np.ones(30)),
+        "user-count": (np.maximum(counts[0], 1), np.ones(30)),
+        "item-rarity": (np.ones(50), 50 - counts[1]),
+        ("item-count", 0.5): (np.ones(50), np.maximum(counts[1], 1) ** 0.5),
         "arrays": arrays,
     }[scheme]
     p, q = p / p.mean(), 0.3 * q / q.mean()
@@ -337,7 +337,7 @@ def test_auto_weight_is_a_multiple_of_the_density_of_positives(loss):
     assert 0 < auto.negative_weight_ <= 0.5
     assert auto.negative_weight_ == pytest.approx(min(0.5, {"squared": 32}.get(loss, 4) * density))
     spelled_out = model(loss=loss, negative_weight=auto.negative_weight_).fit(matrix)
-    assert np.array_equal(auto.right_factors_, spelled_out.right_factors_)
+    assert np.array_equal(auto.item_factors_, spelled_out.item_factors_)
     wider = np.pad(matrix, ((0, 50), (0, 0)))
     assert model(loss=loss).fit(wider).negative_weight_ == pytest.approx(
         auto.negative_weight_
@@ -351,9 +351,9 @@ def test_auto_rank_grows_with_the_entities_that_have_events():
     padded = sp.block_diag([sp.eye_array(600), sp.csr_array((3000, 900))])  # 1,200 with events, √1200 = 34.6
     auto = OneClassMF(rank="auto", max_iter=1, random_state=0).fit(padded)
     assert auto.rank_ == 32
-    assert auto.left_factors_.shape == (3600, 32)
+    assert auto.user_factors_.shape == (3600, 32)
     spelled_out = OneClassMF(rank=32, max_iter=1, random_state=0).fit(padded)
-    assert np.array_equal(auto.right_factors_, spelled_out.right_factors_)
+    assert np.array_equal(auto.item_factors_, spelled_out.item_factors_)
     assert OneClassMF(rank="auto", max_iter=1).fit(np.eye(3)).rank_ == 3  # never more than either side makes sense of
     assert OneClassMF(rank="auto", max_iter=1).fit(np.eye(40)).rank_ == 16
 
@@ -361,11 +361,11 @@ def test_auto_rank_grows_with_the_entities_that_have_events():
 def test_one_ridge_or_one_for_each_side():
     matrix = tastes()
     both = double(reg=0.3).fit(matrix)
-    assert np.array_equal(double(reg=(0.3, 0.3)).fit(matrix).right_factors_, both.right_factors_)
+    assert np.array_equal(double(reg=(0.3, 0.3)).fit(matrix).item_factors_, both.item_factors_)
     firm_left = double(reg=(3.0, 0.03)).fit(matrix)
     firm_right = double(reg=(0.03, 3.0)).fit(matrix)
     sizes = [
-        np.linalg.norm(fitted.left_factors_) / np.linalg.norm(fitted.right_factors_)
+        np.linalg.norm(fitted.user_factors_) / np.linalg.norm(fitted.item_factors_)
         for fitted in (firm_left, both, firm_right)
     ]
     assert sizes[0] < sizes[1] / 2
@@ -382,13 +382,13 @@ def test_ridge_by_count():
 
 def test_biases_are_two_more_columns_of_which_one_is_constant():
     fitted = model(biases=True).fit(tastes())
-    assert fitted.left_factors_.shape == (50, 5)
-    assert (fitted.left_factors_[:, 4] == 1).all()
-    assert (fitted.right_factors_[:, 3] == 1).all()
-    assert fitted.left_factors_[:, 3].std() > 0
+    assert fitted.user_factors_.shape == (50, 5)
+    assert (fitted.user_factors_[:, 4] == 1).all()
+    assert (fitted.item_factors_[:, 3] == 1).all()
+    assert fitted.user_factors_[:, 3].std() > 0
     counts = np.sum(tastes() > 0, axis=0)
-    assert np.corrcoef(fitted.right_factors_[:, 4], counts)[0, 1] > 0.3
-    own = fitted.right_factors_[:, :3].astype(np.float64)
+    assert np.corrcoef(fitted.item_factors_[:, 4], counts)[0, 1] > 0.3
+    own = fitted.item_factors_[:, :3].astype(np.float64)
     own /= np.linalg.norm(own, axis=1, keepdims=True)
     items, cosines = fitted.similar_items([7], n=5)
     np.testing.assert_allclose(cosines[0], own[items[0]] @ own[7], atol=1e-5)
@@ -431,7 +431,7 @@ def test_a_custom_loss_runs_in_the_same_kernels():
 def assert_optimal(fitted, matrix, side):
     """The gradient of all folded-in rows vanishes, compared with what it is at the rows set to zero."""
     objective = objective_of(fitted, matrix)
-    factors = [fitted.left_factors_, fitted.right_factors_]
+    factors = [fitted.user_factors_, fitted.item_factors_]
     extra = {}
     if isinstance(fitted.negatives_.value, tuple):
         extra["values"] = fitted.negatives_.value[side]
@@ -457,14 +457,14 @@ def test_fold_in_is_the_optimum_of_the_training_sub_problem(loss, biases, side):
 @pytest.mark.parametrize(
     "options",
     [
-        {"negative_scheme": "left-count"},
-        {"negative_scheme": "right-rarity"},
+        {"negative_scheme": "user-count"},
+        {"negative_scheme": "item-rarity"},
         {"negative_scheme": (np.linspace(0.5, 2, 50), np.linspace(2, 0.1, 30))},
         {"negative_value": (np.linspace(-2, 1, 100).reshape(50, 2), np.linspace(-1, 1, 60).reshape(30, 2))},
         {"reg_exponent": "count"},
         {"reg": (0.1, 2.0), "reg_exponent": 1.0},
     ],
-    ids=["left-count", "right-rarity", "arrays", "low-rank", "count", "pair"],
+    ids=["user-count", "item-rarity", "arrays", "low-rank", "count", "pair"],
 )
 def test_fold_in_knows_the_training_options(options, side):
     matrix = tastes()
@@ -490,7 +490,7 @@ def test_new_items_find_their_users():
     columns[22:30, 0] = columns[40:, 1] = 1  # liked by some of the second and of the third group
     factors = fitted.fold_in_items(columns)
     assert factors.shape == (2, 3)
-    scores = fitted.left_factors_ @ factors.T
+    scores = fitted.user_factors_ @ factors.T
     assert scores[20:34, 0].min() > np.delete(scores[:, 0], np.s_[20:34]).max()
     assert scores[34:, 1].min() > scores[:34, 1].max()
 
@@ -503,8 +503,8 @@ def test_threads_and_blocks_do_not_change_the_bits():
     left, right = random.integers(0, 6000, 60_000), random.integers(0, 3000, 60_000) ** 2 // 3000
     matrix = sp.coo_array((np.ones(60_000), (left, right)), shape=(6000, 3000))  # several blocks of every kind
     one, two = (model(max_iter=3, n_threads=threads).fit(matrix) for threads in (1, 2))
-    assert np.array_equal(one.left_factors_, two.left_factors_)
-    assert np.array_equal(one.right_factors_, two.right_factors_)
+    assert np.array_equal(one.user_factors_, two.user_factors_)
+    assert np.array_equal(one.item_factors_, two.item_factors_)
     assert [h["objective"] for h in one.history_] == [h["objective"] for h in two.history_]
 
 
@@ -512,5 +512,5 @@ def test_seeds_and_generators():
     matrix = tastes()
     seeded = model(random_state=7, max_iter=2).fit(matrix)
     generator = model(random_state=np.random.default_rng(7), max_iter=2).fit(matrix)
-    assert np.array_equal(seeded.right_factors_, generator.right_factors_)
-    assert not np.array_equal(seeded.right_factors_, model(random_state=8, max_iter=2).fit(matrix).right_factors_)
+    assert np.array_equal(seeded.item_factors_, generator.item_factors_)
+    assert not np.array_equal(seeded.item_factors_, model(random_state=8, max_iter=2).fit(matrix).item_factors_)

@@ -20,7 +20,7 @@ LEFT_GRAPH, RIGHT_GRAPH = knn_graph(LEFT, k=3), knn_graph(RIGHT, k=3)
 
 
 def factors(model):
-    return np.vstack([model.left_factors_, model.right_factors_])
+    return np.vstack([model.user_factors_, model.item_factors_])
 
 
 def assert_same(one, other):
@@ -73,7 +73,7 @@ def test_normalize_and_fit_intercept_are_what_one_would_do_by_hand():
     ones = np.ones((ITEMS, 1))
     asked = double(normalize=(True, False), fit_intercept=(False, True)).fit(MATRIX, LEFT, RIGHT)
     assert_close(asked, double().fit(MATRIX, SCALED, np.hstack([RIGHT, ones])))
-    assert asked.right_feature_weights_.shape == (4, 3)
+    assert asked.item_feature_weights_.shape == (4, 3)
     sparse = double(normalize=True, fit_intercept=True).fit(MATRIX, sp.csr_array(LEFT))
     assert_close(sparse, double().fit(MATRIX, np.hstack([SCALED, np.ones((USERS, 1))])))
 
@@ -90,13 +90,13 @@ def test_features_and_graphs_belong_to_the_caller():
 
 
 KNOWN = {
-    "left": {"left_features": LEFT},
-    "right": {"right_features": sp.csr_array(RIGHT)},
-    "both": {"left_features": LEFT, "right_features": RIGHT},
-    "left graph": {"left_graph": LEFT_GRAPH},
-    "right graph": {"right_graph": RIGHT_GRAPH},
+    "left": {"user_features": LEFT},
+    "right": {"item_features": sp.csr_array(RIGHT)},
+    "both": {"user_features": LEFT, "item_features": RIGHT},
+    "left graph": {"user_graph": LEFT_GRAPH},
+    "right graph": {"item_graph": RIGHT_GRAPH},
     "all": {
-        "left_features": LEFT, "right_features": RIGHT, "left_graph": LEFT_GRAPH, "right_graph": RIGHT_GRAPH.toarray()
+        "user_features": LEFT, "item_features": RIGHT, "user_graph": LEFT_GRAPH, "item_graph": RIGHT_GRAPH.toarray()
     },
 }  # fmt: skip
 OPTIONS = {
@@ -121,7 +121,7 @@ def test_the_objective_is_the_sum_over_every_pair(known, options):
     values = np.array([sweep["objective"] for sweep in model.history_])
     assert (np.diff(values) <= 1e-12 * values[0]).all()
     assert np.abs(factors(model)).max() > 0.3
-    for weights, features in zip((model.left_feature_weights_, model.right_feature_weights_), sides[0]):
+    for weights, features in zip((model.user_feature_weights_, model.item_feature_weights_), sides[0]):
         assert (weights is None) == (features is None)
 
 
@@ -130,7 +130,7 @@ def test_without_own_vectors_factors_are_features_times_weights(own_vectors):
     for biases in (False, True):
         model = double(own_vectors=own_vectors, biases=biases).fit(MATRIX, LEFT, RIGHT)
         assert model.objective_ == pytest.approx(written_out(model, MATRIX, (LEFT, RIGHT)), rel=1e-10)
-        np.testing.assert_allclose(model.score_users(), model.left_factors_ @ model.right_factors_.T, atol=1e-12)
+        np.testing.assert_allclose(model.score_users(), model.user_factors_ @ model.item_factors_.T, atol=1e-12)
 
 
 def test_own_vectors_make_up_for_what_features_do_not_say():
@@ -156,15 +156,15 @@ def test_the_automatic_ridge_of_features_follows_their_size_and_the_own_vectors_
     np.testing.assert_allclose(model.feature_reg_, expected, rtol=1e-12)
     spelled_out = double(negative_weight=0.1, feature_reg=model.feature_reg_).fit(MATRIX, LEFT, RIGHT)
     assert_same(model, spelled_out)
-    assert double(feature_reg=(3.0, "auto")).fit(MATRIX, LEFT, left_graph=LEFT_GRAPH).feature_reg_ == (3.0, None)
+    assert double(feature_reg=(3.0, "auto")).fit(MATRIX, LEFT, user_graph=LEFT_GRAPH).feature_reg_ == (3.0, None)
     scaled_up = double(negative_weight=0.1, max_iter=60, tol=1e-12).fit(MATRIX, 100 * LEFT)
     as_it_was = double(negative_weight=0.1, max_iter=60, tol=1e-12).fit(MATRIX, LEFT)
     assert scaled_up.objective_ == pytest.approx(as_it_was.objective_, rel=1e-8)  # the unit does not matter
 
 
 def test_features_that_are_all_zero_change_nothing():
-    model = double(max_iter=60, tol=1e-12).fit(MATRIX, right_features=0 * RIGHT)
-    assert np.abs(model.right_feature_weights_).max() < 1
+    model = double(max_iter=60, tol=1e-12).fit(MATRIX, item_features=0 * RIGHT)
+    assert np.abs(model.item_feature_weights_).max() < 1
     assert model.objective_ == pytest.approx(double(max_iter=60, tol=1e-12).fit(MATRIX).objective_, rel=1e-6)
     assert (model.fold_in_items(features=0 * RIGHT[:2]) == 0).all()
 
@@ -182,10 +182,10 @@ def test_a_graph_without_weight_is_no_graph():
 def test_neighbours_have_similar_factors():
     lengths = []
     for graph_reg in (0.0, 1.0, 10.0, 1000.0):
-        model = double(graph_reg=(graph_reg, 0), max_iter=20).fit(MATRIX, left_graph=LEFT_GRAPH)
+        model = double(graph_reg=(graph_reg, 0), max_iter=20).fit(MATRIX, user_graph=LEFT_GRAPH)
         ends = LEFT_GRAPH.nonzero()
-        apart = model.left_factors_[ends[0]] - model.left_factors_[ends[1]]
-        lengths.append(np.sum(apart**2) / np.sum(model.left_factors_**2))
+        apart = model.user_factors_[ends[0]] - model.user_factors_[ends[1]]
+        lengths.append(np.sum(apart**2) / np.sum(model.user_factors_**2))
     assert (np.diff(lengths) < 0).all()
     assert lengths[-1] < 0.01 * lengths[0]
 
@@ -196,8 +196,8 @@ def test_a_normalised_graph_weighs_nodes_by_their_degree():
     similarity += similarity.T
     similarity[5] = similarity[:, 5] = 0
     root = np.sqrt(np.where(similarity.sum(axis=1) > 0, similarity.sum(axis=1), 1))
-    model = double(normalize_graph=True, graph_reg=0.7).fit(MATRIX, left_graph=similarity)
-    scaled = model.left_factors_ / root[:, None]
+    model = double(normalize_graph=True, graph_reg=0.7).fit(MATRIX, user_graph=similarity)
+    scaled = model.user_factors_ / root[:, None]
     smooth = 0.35 * sum(similarity[i, j] * np.sum((scaled[i] - scaled[j]) ** 2) for i in range(USERS) for j in range(i))
     assert model.objective_ == pytest.approx(written_out(model, MATRIX) + smooth, rel=1e-10)
 
@@ -207,12 +207,12 @@ def test_a_user_without_events_follows_the_friends_and_a_lonely_one_nobody():
     matrix = np.pad(matrix, ((0, 2), (0, 0)))  # users 44 and 45 are new
     friends = np.zeros((46, 46))
     friends[44, 34:38] = 1  # of the third group, the smallest
-    model = double(graph_reg=2.0, max_iter=300, tol=1e-12).fit(matrix, left_graph=friends)
+    model = double(graph_reg=2.0, max_iter=300, tol=1e-12).fit(matrix, user_graph=friends)
     items, _ = model.recommend([44], n=6)
     assert (group_of(items[0], side=1) == 2).all()
     stranger = model.fold_in_users(np.zeros((1, 21)))  # nothing pulls at a node without neighbours
-    np.testing.assert_allclose(model.left_factors_[[45]], stranger, atol=1e-5)
-    assert np.abs(model.left_factors_[44] - stranger).max() > 0.1
+    np.testing.assert_allclose(model.user_factors_[[45]], stranger, atol=1e-5)
+    assert np.abs(model.user_factors_[44] - stranger).max() > 0.1
 
 
 # what features are good for
@@ -231,7 +231,7 @@ def cold_problem():
 def test_items_that_nobody_has_are_found_by_their_features(loss, own_vectors):
     matrix, features, wanted = cold_problem()
     params = {"rank": 3, "loss": loss, "random_state": 0, "max_iter": 30}
-    model = OneClassMF(own_vectors=own_vectors, **params).fit(matrix, right_features=features)
+    model = OneClassMF(own_vectors=own_vectors, **params).fit(matrix, item_features=features)
     items, _ = model.recommend(n=1, allow=[21, 22, 23])
     assert (items[:, 0] == wanted).all()
     blind = OneClassMF(**params).fit(matrix)
@@ -242,9 +242,9 @@ def test_sampled_negatives_learn_from_features_too():
     matrix, features, wanted = cold_problem()
     params = {"rank": 3, "loss": "logistic", "random_state": 0, "ratio": 2.0}
     for resample in (False, True):
-        model = SubsampledMF(resample=resample, feature_reg=0.3, **params).fit(matrix, right_features=features)
+        model = SubsampledMF(resample=resample, feature_reg=0.3, **params).fit(matrix, item_features=features)
         assert np.mean(model.recommend(n=1, allow=[21, 22, 23])[0][:, 0] == wanted) > 0.95
-        assert model.right_feature_weights_.shape == (5, 3)
+        assert model.item_feature_weights_.shape == (5, 3)
         assert model.feature_reg_[0] is None
 
 
@@ -266,7 +266,7 @@ def test_solvers_agree_at_the_optimum():
 
 def test_solvers_agree_on_other_losses():
     objectives = [
-        double(solver=solver, max_iter=500, tol=1e-8).fit(MATRIX, LEFT, right_graph=RIGHT_GRAPH).objective_
+        double(solver=solver, max_iter=500, tol=1e-8).fit(MATRIX, LEFT, item_graph=RIGHT_GRAPH).objective_
         for solver in SOLVERS
         if solver != "als"
     ]
@@ -277,7 +277,7 @@ def test_solvers_agree_on_other_losses():
 @pytest.mark.parametrize("kind", [OneClassMF, SubsampledMF])
 def test_solvers_that_know_no_side_information_say_so(solver, kind):
     model = kind(rank=3, loss="squared", solver=solver)
-    for given in ({"left_features": LEFT}, {"right_graph": RIGHT_GRAPH}):
+    for given in ({"user_features": LEFT}, {"item_graph": RIGHT_GRAPH}):
         with pytest.raises(ValueError, match=f'solver="{solver}" knows neither features nor graphs .*use "auto"'):
             model.fit(MATRIX, **given)
 
@@ -309,7 +309,7 @@ def test_patience_keeps_weights_and_factors_of_the_best_sweep():
     assert model.status_ is Status.NO_IMPROVEMENT
     assert best + 1 + 3 == model.n_iter_
     assert_close(model, double(**{**params, "max_iter": best + 1}).fit(train, features))
-    np.testing.assert_allclose(model.left_factors_, features @ model.left_feature_weights_, atol=1e-12)
+    np.testing.assert_allclose(model.user_factors_, features @ model.user_feature_weights_, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -324,8 +324,8 @@ def test_threads_and_runs_do_not_change_the_bits(dtype):
     )
     assert_same(one, two)
     assert_same(two, again)
-    assert np.array_equal(one.left_feature_weights_, two.left_feature_weights_)
-    assert one.left_factors_.dtype == one.left_feature_weights_.dtype == dtype
+    assert np.array_equal(one.user_feature_weights_, two.user_feature_weights_)
+    assert one.user_factors_.dtype == one.user_feature_weights_.dtype == dtype
     cold = [model.score_users(features=sparse[:600]) for model in (one, two)]
     assert np.array_equal(*cold)
 
@@ -338,8 +338,8 @@ def test_parameters_and_clone():
     assert not [name for name in vars(twin) if name.endswith("_")]
     assert_same(twin.fit(MATRIX, LEFT, RIGHT, LEFT_GRAPH), fitted)
     plain = fitted.set_params(own_vectors=True).fit(MATRIX)  # nothing of the features is left
-    assert (plain.left_feature_weights_, plain.right_feature_weights_) == (None, None)
-    with pytest.raises(ValueError, match="without left_features"):
+    assert (plain.user_feature_weights_, plain.item_feature_weights_) == (None, None)
+    with pytest.raises(ValueError, match="without user_features"):
         plain.recommend(features=LEFT)
 
 
@@ -348,7 +348,7 @@ def test_an_explanation_still_adds_up():
     said = model.explain(3, 5)
     assert said.score == pytest.approx(model.score_pairs(3, 5)[0])
     assert said.base + said.contributions.sum() == pytest.approx(said.score)
-    for params, known in (({"own_vectors": (False, True)}, {"left_features": LEFT}), ({}, {"left_graph": LEFT_GRAPH})):
+    for params, known in (({"own_vectors": (False, True)}, {"user_features": LEFT}), ({}, {"user_graph": LEFT_GRAPH})):
         with pytest.raises(ValueError, match="explain needs users with own vectors, without a graph"):
             double(**params).fit(MATRIX, **known).explain(3, 5)
 
@@ -380,21 +380,21 @@ def with_value(matrix, value):
 
 
 BAD_FEATURES = {
-    "too few rows": (LEFT[:-1], ValueError, r"left_features must have one row per entity of that side \(40\), got"),
+    "too few rows": (LEFT[:-1], ValueError, r"user_features must have one row per entity of that side \(40\), got"),
     "of the other side": (RIGHT, ValueError, r"\(40\), got shape \(24, 3\)"),
-    "groups": ({"a": LEFT, "b": RIGHT}, ValueError, r"the groups of left_features .*\(40, 4\), \(24, 3\)"),
-    "NaN": (with_value(LEFT, np.nan), ValueError, "left_features has NaN or infinite values: drop or fill them"),
-    "NaN in a group": ({"age": with_value(LEFT, np.nan)}, ValueError, r"left_features\['age'\] has NaN"),
-    "NaN, sparse": (sp.csr_array(with_value(LEFT, np.inf)), ValueError, "left_features has NaN or infinite"),
-    "too large": (with_value(LEFT, 1e200), ValueError, "left_features has values too large for float32: rescale them"),
-    "strings": ([["red"]] * USERS, TypeError, "left_features must hold numbers.*encode names as columns of 0 and 1"),
-    "objects": (np.full((USERS, 1), None), TypeError, "left_features must hold numbers, got dtype object"),
+    "groups": ({"a": LEFT, "b": RIGHT}, ValueError, r"the groups of user_features .*\(40, 4\), \(24, 3\)"),
+    "NaN": (with_value(LEFT, np.nan), ValueError, "user_features has NaN or infinite values: drop or fill them"),
+    "NaN in a group": ({"age": with_value(LEFT, np.nan)}, ValueError, r"user_features\['age'\] has NaN"),
+    "NaN, sparse": (sp.csr_array(with_value(LEFT, np.inf)), ValueError, "user_features has NaN or infinite"),
+    "too large": (with_value(LEFT, 1e200), ValueError, "user_features has values too large for float32: rescale them"),
+    "strings": ([["red"]] * USERS, TypeError, "user_features must hold numbers.*encode names as columns of 0 and 1"),
+    "objects": (np.full((USERS, 1), None), TypeError, "user_features must hold numbers, got dtype object"),
     "complex": (LEFT * 1j, TypeError, "must hold numbers"),
-    "empty dict": ({}, ValueError, "left_features is an empty dict: give at least one group of features, or None"),
+    "empty dict": ({}, ValueError, "user_features is an empty dict: give at least one group of features, or None"),
     "no columns": (LEFT[:, :0], ValueError, r"one row per entity, got shape \(40, 0\)"),
-    "one dimension": (LEFT[:, 0], ValueError, r"left_features must be a matrix .* got shape \(40,\)"),
-    "a number": (3, ValueError, "left_features must be a matrix"),
-    "positions outside": (outside(), ValueError, "left_features is not a valid CSR matrix"),
+    "one dimension": (LEFT[:, 0], ValueError, r"user_features must be a matrix .* got shape \(40,\)"),
+    "a number": (3, ValueError, "user_features must be a matrix"),
+    "positions outside": (outside(), ValueError, "user_features is not a valid CSR matrix"),
 }
 
 
@@ -407,11 +407,11 @@ def test_features_that_are_refused(features, kind, sentence):
 
 
 BAD_GRAPHS = {
-    "not square": (np.ones((ITEMS, USERS)), ValueError, r"right_graph must be square.* got shape \(24, 40\)"),
-    "of the other side": (LEFT_GRAPH, ValueError, r"right_graph must be 24 × 24, one row per entity, got \(40, 40\)"),
-    "negative": (-np.ones((ITEMS, ITEMS)), ValueError, "right_graph has negative similarities: cut them to 0"),
-    "NaN": (with_value(RIGHT_GRAPH.toarray(), np.nan), ValueError, "right_graph has NaN or infinite similarities"),
-    "strings": ("neighbours", TypeError, "right_graph must be a sparse matrix or a numeric 2-D array, got str"),
+    "not square": (np.ones((ITEMS, USERS)), ValueError, r"item_graph must be square.* got shape \(24, 40\)"),
+    "of the other side": (LEFT_GRAPH, ValueError, r"item_graph must be 24 × 24, one row per entity, got \(40, 40\)"),
+    "negative": (-np.ones((ITEMS, ITEMS)), ValueError, "item_graph has negative similarities: cut them to 0"),
+    "NaN": (with_value(RIGHT_GRAPH.toarray(), np.nan), ValueError, "item_graph has NaN or infinite similarities"),
+    "strings": ("neighbours", TypeError, "item_graph must be a sparse matrix or a numeric 2-D array, got str"),
 }
 
 
@@ -419,11 +419,11 @@ BAD_GRAPHS = {
 @pytest.mark.parametrize(("graph", "kind", "sentence"), BAD_GRAPHS.values(), ids=BAD_GRAPHS)
 def test_graphs_that_are_refused(graph, kind, sentence):
     with pytest.raises(kind, match=sentence):
-        OneClassMF(rank=3).fit(MATRIX, right_graph=graph)
+        OneClassMF(rank=3).fit(MATRIX, item_graph=graph)
 
 
 BAD_OPTIONS = [
-    ({"own_vectors": False}, "own_vectors=False on the right side needs right_features.*Give a .left, right. pair"),
+    ({"own_vectors": False}, "own_vectors=False on the right side needs item_features.*Give a .left, right. pair"),
     ({"own_vectors": 1}, "own_vectors must be True, False or a .left, right. pair, got 1"),
     ({"own_vectors": (True, None)}, "own_vectors must be True, False or a .left, right. pair, got None"),
     ({"normalize": "rows"}, "normalize must be True, False"),
@@ -464,7 +464,7 @@ def test_a_rank_above_what_the_features_span_does_not_diverge_in_single_precisio
     single = OneClassMF(**params).fit(matrix, left, right)
     double_precision = OneClassMF(dtype="float64", **params).fit(matrix, left, right)
     assert single.objective_ == pytest.approx(double_precision.objective_, rel=0.02)
-    assert np.abs(single.right_factors_).max() < 100
+    assert np.abs(single.item_factors_).max() < 100
 
 
 def test_history_never_rises_by_more_than_rounding():
@@ -483,15 +483,15 @@ def test_steepest_descent_moves_whatever_the_unit_of_the_features():
     params = {"rank": 3, "solver": "gradient", "max_iter": 20, "tol": 0.0, "random_state": 0, "own_vectors": False}
     large = OneClassMF(**params).fit(matrix, 1e6 * left, 1e6 * right)
     assert large.objective_ == pytest.approx(OneClassMF(**params).fit(matrix, left, right).objective_, rel=1e-3)
-    assert np.abs(large.left_factors_).max() > 0.01
+    assert np.abs(large.user_factors_).max() > 0.01
 
 
 def test_features_and_graphs_too_large_for_the_precision_are_refused():
     matrix, left, _ = rough_problem()
-    with pytest.raises(ValueError, match="left_features has values too large for float32: rescale"):
+    with pytest.raises(ValueError, match="user_features has values too large for float32: rescale"):
         OneClassMF(rank=3).fit(matrix, 1e25 * left)
     with pytest.raises(ValueError, match="similarities too large for float32"):
-        OneClassMF(rank=3).fit(matrix, left_graph=np.full((30, 30), 1e39))
+        OneClassMF(rank=3).fit(matrix, user_graph=np.full((30, 30), 1e39))
     with pytest.raises(ValueError, match="two groups of the same name"):
         OneClassMF(rank=3).fit(matrix, {1: left, "1": left})
 

@@ -11,7 +11,7 @@ VALUES = {"squared": 0.0, "logistic": -1.0, "squared_hinge": -1.0}
 
 def brute_force(model, matrix, value, targets=None):
     """Σ over stored and drawn pairs, plus the ridge λ·max(1, |Ω_i⁺|), one by one."""
-    scores = model.left_factors_ @ model.right_factors_.T
+    scores = model.user_factors_ @ model.item_factors_.T
     loss, drawn = get_loss(model.loss), model.sampled_.toarray()
     total = 0.0
     for i, j in zip(*np.nonzero(matrix)):
@@ -22,8 +22,8 @@ def brute_force(model, matrix, value, targets=None):
         total += float(loss.value(value, scores[i, j]))
     k = model.rank
     for counts, factors, own in (
-        (np.sum(matrix > 0, axis=1), model.left_factors_, [*range(k), k]),
-        (np.sum(matrix > 0, axis=0), model.right_factors_, [*range(k), k + 1]),
+        (np.sum(matrix > 0, axis=1), model.user_factors_, [*range(k), k]),
+        (np.sum(matrix > 0, axis=0), model.item_factors_, [*range(k), k + 1]),
     ):
         free = factors[:, own] if model.biases else factors
         total += 0.5 * model.reg * np.sum(np.maximum(counts, 1)[:, None] * free**2)
@@ -73,10 +73,10 @@ def test_als_solves_rows_exactly():
     drawn = model.sampled_.toarray()
     for j in range(matrix.shape[1]):
         rows = np.flatnonzero((matrix[:, j] > 0) | (drawn[:, j] < 0))
-        design = model.left_factors_[rows]
+        design = model.user_factors_[rows]
         system = design.T @ design + 0.1 * max(1, matrix[:, j].sum()) * np.eye(3)
         expected = np.linalg.solve(system, design.T @ matrix[rows, j])
-        np.testing.assert_allclose(model.right_factors_[j], expected, atol=1e-9)
+        np.testing.assert_allclose(model.item_factors_[j], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -85,8 +85,8 @@ def test_fold_in_is_the_sub_problem_of_training(loss):
     matrix, _ = block_matrix()
     model = SubsampledMF(rank=3, loss=loss, reg=0.1, max_iter=5, random_state=0, dtype="float64").fit(matrix)
     for side, rows, folded, other in (
-        (0, matrix[::5], model.fold_in_users(matrix[::5]), model.right_factors_),
-        (1, matrix.T[::4], model.fold_in_items(matrix[:, ::4]), model.left_factors_),
+        (0, matrix[::5], model.fold_in_users(matrix[::5]), model.item_factors_),
+        (1, matrix.T[::4], model.fold_in_items(matrix[:, ::4]), model.user_factors_),
     ):
         new, columns = model.sampling_.draw_rows(side, sp.csr_array(rows), model.n_sampled_, model.fold_in_seed_)
         for i, row in enumerate(rows):

@@ -26,7 +26,7 @@ from everypair.models.completion.correction import Correction
 from everypair.models.completion.path import Point, search
 from everypair.models.completion.side import Side
 from everypair.models.completion.state import Completed
-from everypair.models.stateful import Learnt, Stateful
+from everypair.models.estimator import Estimator, FittedAttribute
 from everypair.parallel import blocked_product, even_chunks, resolve_threads, single_threaded_blas
 from everypair.problem.completion.low_rank import LowRank, entries_of, load_kernels
 from everypair.retrieve import top_k
@@ -62,7 +62,7 @@ class Estimate:
     adds: bool = True
 
 
-class CompletionModel(Stateful):
+class CompletionModel(Estimator):
     """Base of the models of :mod:`everypair.models.completion`.
 
     Attributes after ``fit``
@@ -87,18 +87,18 @@ class CompletionModel(Stateful):
     verbose: bool
 
     state_: Completed
-    singular_values_ = Learnt()
-    left_vectors_ = Learnt()
-    right_vectors_ = Learnt()
-    side_weights_ = Learnt()
-    regularisation_ = Learnt()
-    path_ = Learnt()
-    history_ = Learnt()
-    objective_ = Learnt()
-    status_ = Learnt()
-    n_iter_ = Learnt()
-    row_ids_ = Learnt()
-    column_ids_ = Learnt()
+    singular_values_ = FittedAttribute()
+    left_vectors_ = FittedAttribute()
+    right_vectors_ = FittedAttribute()
+    side_weights_ = FittedAttribute()
+    regularisation_ = FittedAttribute()
+    path_ = FittedAttribute()
+    history_ = FittedAttribute()
+    objective_ = FittedAttribute()
+    status_ = FittedAttribute()
+    n_iter_ = FittedAttribute()
+    row_ids_ = FittedAttribute()
+    column_ids_ = FittedAttribute()
 
     def _prepare(self, data: Data) -> Any:
         """Return the problem: everything that does not depend on the regularisation."""

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from everypair.data.observed import Observed
-from everypair.models.parts import part
+from everypair.models.codec import storable
 from everypair.types import Array64
 
 KINDS = ("offset", "offset-scale")
 PRIOR = 5.0
 
 
-@part
+@storable
 @dataclass(frozen=True)
 class Correction:
     """Offsets and scales of every row (``by_column``: column), typical ones for new entities, and the range."""

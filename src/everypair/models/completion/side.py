@@ -10,11 +10,11 @@ import scipy.sparse as sp
 
 from everypair.features.feature_map import ONE_MATRIX, FeatureMap
 from everypair.features.orthonormal import orthonormal_map
-from everypair.models.parts import part
+from everypair.models.codec import storable
 from everypair.types import Array64
 
 
-@part
+@storable
 @dataclass(frozen=True)
 class Side:
     """A (one row per entity, dense), the reader of raw features, and the map from those to A's columns, if any."""

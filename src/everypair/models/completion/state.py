@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from everypair.data.ids import Ids
+from everypair.models.codec import storable
 from everypair.models.completion.correction import Correction
 from everypair.models.completion.side import Side
-from everypair.models.consistent import check_array, check_matrix
-from everypair.models.parts import part
 from everypair.models.serve_only import TRAINING_ONLY
+from everypair.models.state_checks import check_array, check_matrix
 from everypair.solvers.loop import Status
 from everypair.types import Array64
 
 
-@part
+@storable
 @dataclass(frozen=True)
 class Completed:
     """The fitted state; see :class:`~everypair.models.completion.base.CompletionModel` for its attributes."""

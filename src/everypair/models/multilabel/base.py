@@ -22,10 +22,10 @@ from everypair.data.label_names import check_rows_together, named_labels
 from everypair.data.labels import Labels
 from everypair.features.scaling import check_size, prepare_features
 from everypair.kernels.select import select_top
-from everypair.models.consistent import check_count
+from everypair.models.codec import storable
+from everypair.models.estimator import Estimator, FittedAttribute
 from everypair.models.multilabel.threshold import best_threshold, held_out_rows
-from everypair.models.parts import part
-from everypair.models.stateful import Learnt, Stateful
+from everypair.models.state_checks import check_count
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
 from everypair.solvers.loop import Callback
 from everypair.types import Array
@@ -54,7 +54,7 @@ class LabelModel(Protocol):
         ...
 
 
-@part
+@storable
 @dataclass(frozen=True)
 class ClassifierState:
     """What was learnt, the labels' number, kind and names, and the threshold."""
@@ -79,7 +79,7 @@ class ClassifierState:
         return np.arange(self.n_labels) if self.label_names is None else self.label_names.values
 
 
-class MultiLabelClassifier(ClassifierMixin, Stateful):
+class MultiLabelClassifier(ClassifierMixin, Estimator):
     """Base of multi-label classifiers in scikit-learn's contract.
 
     A subclass's constructor takes at least ``unlabeled``, ``normalize``, ``fit_intercept``, ``threshold`` and
@@ -101,9 +101,9 @@ class MultiLabelClassifier(ClassifierMixin, Stateful):
     threshold: Any
     n_threads: int | None
     state_: ClassifierState
-    classes_ = Learnt()
-    n_labels_ = Learnt()
-    threshold_ = Learnt()
+    classes_ = FittedAttribute()
+    n_labels_ = FittedAttribute()
+    threshold_ = FittedAttribute()
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, mask: Any = None) -> Any:
         """Learn from features X (n × d) and labels y (n × L of zeros and ones), both sparse or dense.

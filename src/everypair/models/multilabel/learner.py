@@ -164,7 +164,7 @@ class Learner:
 
     def _solver(self, objective: Objective, spectrum: Spectrum | None = None) -> Solver[Factors]:
         solver = self.model.solver
-        return solver_maker("tron" if solver == "auto" else solver, 0, 1, 0, spectrum)(objective)
+        return solver_maker("tron" if solver == "auto" else solver, 0, 0, spectrum)(objective)
 
 
 def _ended_early(there: RowsThere | None) -> str:

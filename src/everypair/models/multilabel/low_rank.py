@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from everypair.features.kernel_map import KernelMap
-from everypair.models.parts import part
+from everypair.models.codec import storable
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.solvers.loop import Status
 from everypair.types import Array
 
 
-@part
+@storable
 @dataclass(frozen=True, kw_only=True)
 class LowRankLabels:
     """s = x W · h_l (x kernel features where there is a map): W, H, what was used and how training went."""

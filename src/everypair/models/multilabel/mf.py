@@ -20,12 +20,12 @@ from everypair.distribute.solving.train import check_keeper
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import Kernel
 from everypair.metrics.multilabel import multilabel_metrics
+from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
 from everypair.models.multilabel.clustered import RowsThere, check_files, check_there, is_folder
 from everypair.models.multilabel.learner import Learner
 from everypair.models.multilabel.parameters import check_parameters, checked_label_weight
 from everypair.models.multilabel.problem import LabelProblem
-from everypair.models.stateful import Learnt
 from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss, get_loss
 from everypair.solvers.loop import Callback, checked_callbacks
@@ -93,17 +93,17 @@ class MultiLabelMF(MultiLabelClassifier):
     [0, 3]
     """
 
-    rank_ = Learnt("model")
-    reg_ = Learnt("model")
-    negative_loss_ = Learnt("model")
-    negative_weight_ = Learnt("model")
-    negative_value_ = Learnt("model")
-    feature_weights_ = Learnt("model")
-    label_factors_ = Learnt("model")
-    history_ = Learnt("model")
-    objective_ = Learnt("model")
-    status_ = Learnt("model")
-    n_iter_ = Learnt("model")
+    rank_ = FittedAttribute("model")
+    reg_ = FittedAttribute("model")
+    negative_loss_ = FittedAttribute("model")
+    negative_weight_ = FittedAttribute("model")
+    negative_value_ = FittedAttribute("model")
+    feature_weights_ = FittedAttribute("model")
+    label_factors_ = FittedAttribute("model")
+    history_ = FittedAttribute("model")
+    objective_ = FittedAttribute("model")
+    status_ = FittedAttribute("model")
+    n_iter_ = FittedAttribute("model")
 
     def __init__(
         self,

@@ -1,11 +1,10 @@
-"""``OneClassMF.fit(…, client=…)``: the same model, trained on a Dask cluster."""
+"""A place to train that is a Dask cluster: the same plan, its pairs in shards, the factors on the workers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
-
-import numpy as np
 
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting, degree_exponent
@@ -15,117 +14,135 @@ from everypair.distribute.feature_rows import rows_here
 from everypair.distribute.reading.degree_weights import degree_weighted
 from everypair.distribute.sharded_pairs import ShardedPairs
 from everypair.distribute.solving.set_up import Terms
-from everypair.distribute.solving.train import train_on_cluster
-from everypair.distribute.tasks import Tasks
-from everypair.models.recommend.defaults import auto_negative_weight, auto_reg, rank_for
-from everypair.models.recommend.factorization import check_rank
-from everypair.models.recommend.state import OneClassState
-from everypair.problem.layout import LEFT, RIGHT, Layout
-from everypair.problem.losses import Loss
-from everypair.problem.negatives import Negatives
-from everypair.problem.objective import Informed
-from everypair.problem.ridge import Ridge
+from everypair.distribute.solving.train import check_keeper, train_on_cluster
+from everypair.models.recommend.factorization import OneClassState
+from everypair.models.recommend.places import FitArguments
+from everypair.models.recommend.plan import Plan
+from everypair.models.recommend.side import SideData, read_sides
+from everypair.models.recommend.training_data import aligned_features
+from everypair.problem.layout import LEFT, RIGHT
+from everypair.solvers.choose import Newton
 from everypair.solvers.half_step import RowSteps
-from everypair.solvers.loop import StopRules
-
-METHODS = ("auto", "newton")
 
 
-def fit_on_cluster(
-    model: Any,
-    source: Any,
-    client: Any,
-    rank: int | None,
-    loss: Loss,
-    value: Any,
-    rules: StopRules,
-    random: np.random.Generator,
-    dtype: Any,
-    *,
-    targets: Any,
-    validation: Any,
-    callbacks: Any,
-    featured: tuple[bool, bool],
-    inform: Callable[[tuple[int, int], Any], tuple[Informed, Any]],
-) -> tuple[ShardedModel, bool]:
-    """Train on a cluster; return the model there, and whether it should be brought here.
+@dataclass(frozen=True)
+class DataThere:
+    """Pairs on the workers, as they were stored and as they are weighted, and what is known of both sides here.
 
-    ``featured``: which sides have features. ``inform`` tells what is known of both sides, and the maps of later
-    features, for data of a shape and (of files, the sides with features) ids.
+    ``here`` are fields of the fitted value that this process has: interactions, targets and weighting of pairs that it
+    was given.
     """
-    cluster = Cluster.of(client)
-    if model.n_threads is not None:
-        raise ValueError(
-            "on a cluster every worker uses the threads it was started with (dask worker --nthreads): leave n_threads "
-            "out."
-        )
-    if model.solver not in METHODS:
-        raise ValueError(f'on a cluster solver must be "auto" or "newton", got {model.solver!r}.')
-    tasks = cluster.tasks()
-    known: dict[str, Any] = {"interactions": None, "targets": None, "weighting": None}  # of pairs that are here
 
-    def weigh(pairs: Pairs) -> Pairs:
-        weighting = DegreeWeighting.of(model.weighting, pairs)
-        known.update(interactions=pairs.to_csr(), targets=pairs.targets, weighting=weighting)
-        return pairs if weighting is None else weighting.weighted(pairs)
+    stored: ShardedPairs
+    pairs: ShardedPairs
+    sides: tuple[SideData, SideData]
+    validation: Any
+    here: dict[str, Any] = field(default_factory=dict)
 
-    exponent = degree_exponent(model.weighting)
-    if validation is None and rules.patience is not None:
-        raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
-    pairs = cluster.pairs(tasks, source, targets, dtype, weigh)
-    layout = Layout(rank_for(pairs.n_active, pairs.shape) if rank is None else rank, model.biases)
-    check_rank(layout.rank, pairs.shape)
-    weight = auto_negative_weight(model.negative_weight, pairs, loss)
-    negatives = Negatives.from_scheme(pairs, weight, model.negative_scheme, value)
-    ridge = Ridge.checked(auto_reg(model.reg, pairs, loss), model.reg_exponent)
-    informed, maps = inform(pairs.shape, None if pairs.ids is None else _ids_of(tasks, pairs, featured))
-    terms = Terms(loss, negatives, ridge, layout, dtype, rows_here(informed))
-    validator = None
-    if validation is not None:
-        validation = ShardedModel(tasks, pairs, [], [], ()).held_out(validation, "validation")
+    @property
+    def counts(self) -> ShardedPairs:
+        """What rules need to know of the pairs."""
+        return self.stored
+
+
+class There:
+    """The workers of a Dask cluster."""
+
+    def __init__(self, client: Any, model: Any) -> None:
+        self.cluster = Cluster.of(client)
+        if model.n_threads is not None:
+            raise ValueError(
+                "on a cluster every worker uses the threads it was started with (dask worker --nthreads): leave "
+                "n_threads out."
+            )
+        if Newton.of(model.solver) is None:
+            raise ValueError(f'on a cluster solver must be "auto" or "newton", got {model.solver!r}.')
+        self.tasks = self.cluster.tasks()
+
+    def read(self, arguments: FitArguments, values: SimpleNamespace) -> DataThere:
+        """Bring the pairs to the workers; features are matched to ids here."""
+        check_keeper(tuple(arguments.callbacks), self.cluster.client)
+        if any(part is not None for part in (*arguments.graphs, arguments.start)):
+            raise ValueError("on a cluster there are no graphs or start=: fit on one machine.")
+        for name, features in zip(("user_features", "item_features"), arguments.features):
+            if hasattr(features, "to_delayed"):
+                raise TypeError(f"{name} are matched to ids in this process: give {name}.compute().")
+        if arguments.validation is None and values.patience is not None:
+            raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
+        here: dict[str, Any] = {"interactions": None, "targets": None, "weighting": None}
+
+        def weigh(pairs: Pairs) -> Pairs:
+            weighting = DegreeWeighting.of(values.weighting, pairs)
+            here.update(interactions=pairs.to_csr(), targets=pairs.targets, weighting=weighting)
+            return pairs if weighting is None else weighting.weighted(pairs)
+
+        exponent = degree_exponent(values.weighting)
+        stored = self.cluster.pairs(self.tasks, arguments.interactions, arguments.targets, values.dtype, weigh)
+        features = arguments.features
+        if stored.ids is not None and any(one is not None for one in features):
+            features = aligned_features(features, self._ids(stored, features))
+        sides = read_sides((values.users, values.items), stored.shape, features, (None, None), values.dtype)
+        validation = arguments.validation
+        if validation is not None:
+            validation = ShardedModel(self.tasks, stored, [], [], ()).held_out(validation, "validation")
+        pairs = stored
+        if exponent is not None and here["weighting"] is None:  # pairs that are here are weighted before they are cut
+            pairs, here["weighting"] = degree_weighted(self.tasks, stored, exponent)
+        return DataThere(stored, pairs, sides, validation, here)
+
+    def train(self, plan: Plan, data: DataThere, arguments: FitArguments, model: Any) -> Any:
+        """Minimise the plan's objective; small factors are brought here, others stay."""
+        informed = (data.sides[LEFT].information, data.sides[RIGHT].information)
+        terms = Terms(plan.loss, plan.negatives, plan.ridge, plan.layout, plan.dtype, rows_here(informed))
+        newton = Newton.of(plan.solver)
+        assert newton is not None
 
         def validator(sides: Any) -> Any:
-            return lambda state: ShardedModel(tasks, pairs, state.left, state.right, sides).ranked(validation, (10,))
+            return lambda state: ShardedModel(self.tasks, data.stored, state.left, state.right, sides).ranked(
+                data.validation, (10,)
+            )
 
-    trained = pairs
-    if exponent is not None and known["weighting"] is None:  # pairs that are here are weighted before they are cut
-        trained, known["weighting"] = degree_weighted(tasks, pairs, exponent)
-    outcome, sides = train_on_cluster(
-        tasks, trained, terms, RowSteps(cg=model.cg_steps), rules, random, accelerate=model.solver == "auto",
-        validator=validator, callbacks=callbacks, verbose=model.verbose,
-        identity=(model, informed, known["interactions"], known["targets"], validation),
-    )  # fmt: skip
-    fields = {
-        "rank": layout.rank, "layout": layout, "history": outcome.history, "objective": outcome.state.objective,
-        "status": outcome.status, "loss": loss, "negatives": negatives, "negative_loss": "squared",
-        "feature_maps": maps, "feature_reg": tuple(side.features and side.features.ridge for side in sides),
-        "own_vectors": tuple(side.features is None or side.features.own for side in sides), "graphs": (False, False),
-        "ridge": ridge, "negative_weight": weight,
-        **known,
-    }  # fmt: skip
-    size = sum(pairs.shape) * layout.columns * np.dtype(dtype).itemsize + pairs.nnz * 8
-    here = size <= GATHERED_BYTES if cluster.gather == "auto" else bool(cluster.gather)
-    weights = outcome.state.left_parameters, outcome.state.right_parameters
-    return ShardedModel(tasks, pairs, outcome.state.left, outcome.state.right, sides, fields, weights), here
+        outcome, sides = train_on_cluster(
+            self.tasks, data.pairs, terms, RowSteps(cg=newton.cg_steps), plan.rules, plan.random,
+            accelerate=newton.momentum, validator=None if data.validation is None else validator,
+            callbacks=tuple(arguments.callbacks), verbose=model.verbose,
+            identity=(model, informed, data.here["interactions"], data.here["targets"], data.validation),
+        )  # fmt: skip
+        fields = {
+            "rank": plan.layout.rank, "layout": plan.layout, "history": outcome.history,
+            "objective": outcome.state.objective, "status": outcome.status, "loss": plan.loss,
+            "negatives": plan.negatives, "negative_loss": "squared",
+            "feature_maps": tuple(side.feature_map for side in data.sides),
+            "feature_reg": tuple(side.features and side.features.ridge for side in sides),
+            "own_vectors": tuple(side.features is None or side.features.own for side in sides),
+            "graphs": (False, False), "ridge": plan.ridge, "negative_weight": plan.negative_weight, **data.here,
+        }  # fmt: skip
+        weights = outcome.state.left_parameters, outcome.state.right_parameters
+        there = ShardedModel(self.tasks, data.stored, outcome.state.left, outcome.state.right, sides, fields, weights)
+        size = sum(data.stored.shape) * plan.layout.columns * plan.dtype.itemsize + data.stored.nnz * 8
+        gather = self.cluster.gather
+        return gathered_state(there) if (size <= GATHERED_BYTES if gather == "auto" else gather) else there
 
-
-def _ids_of(tasks: Tasks, pairs: ShardedPairs, wanted: tuple[bool, bool]) -> tuple[Any, Any]:
-    """The ids of the sides that are asked for, here."""
-    there = ShardedModel(tasks, pairs, [], [], ())
-    return there.user_ids if wanted[LEFT] else None, there.item_ids if wanted[RIGHT] else None
+    def _ids(self, pairs: ShardedPairs, wanted: tuple[Any, Any]) -> Any:
+        """The ids of the sides that have features, here."""
+        there = ShardedModel(self.tasks, pairs, [], [], ())
+        return (
+            there.user_ids if wanted[LEFT] is not None else None,
+            there.item_ids if wanted[RIGHT] is not None else None,
+        )
 
 
 def gathered_state(sharded: ShardedModel) -> OneClassState:
-    """The state of the model with everything brought here."""
+    """The fitted value with everything brought here."""
     left, right = sharded.gather()
-    learnt = dict(sharded.learnt)
-    if learnt["interactions"] is None:
-        learnt["interactions"] = sharded.interactions()
+    fields = dict(sharded.learnt)
+    if fields["interactions"] is None:
+        fields["interactions"] = sharded.interactions()
     return OneClassState(
-        left_factors=left,
-        right_factors=right,
+        user_factors=left,
+        item_factors=right,
         feature_weights=sharded.feature_weights(),
         user_ids=sharded.user_ids,
         item_ids=sharded.item_ids,
-        **learnt,
+        **fields,
     )

@@ -1,190 +1,155 @@
-"""What every matrix factorization shares: a fitted objective, fold-in as training's sub-problem, explanation."""
+"""Factorizations of a fitted objective: fold-in is training's own sub-problem, with the other side fixed."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import ArrayLike, NDArray
 
-from everypair.check import as_csr, integer
+from everypair.check import as_csr
 from everypair.data.pairs import aligned_targets
+from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
 from everypair.features.matrix import Features
-from everypair.models.recommend.base import FactorModel, checked_positions, checked_rows
+from everypair.models.codec import storable
 from everypair.models.recommend.explanation import Explanation, explain_pair
-from everypair.models.recommend.naming import asks
-from everypair.models.recommend.state import FactorizationState
-from everypair.models.stateful import Learnt
-from everypair.parallel import resolve_threads
+from everypair.models.recommend.factors import TrainedState
+from everypair.models.recommend.fitted import Newcomers
+from everypair.models.recommend.growth import grown_fields, refreshed_users
+from everypair.models.recommend.positions import KINDS, checked_columns
+from everypair.models.serve_only import TRAINING_ONLY
+from everypair.models.state_checks import check_array, check_count
 from everypair.problem.layout import LEFT, RIGHT, Layout
-from everypair.problem.objective import Objective
+from everypair.problem.losses import Loss
+from everypair.problem.negatives import Negatives
 from everypair.problem.outside import OUTSIDE
+from everypair.problem.ridge import Ridge
 from everypair.problem.rows import RowProblem
 from everypair.solvers.fold_in import new_rows, solve_to_optimum
-from everypair.solvers.loop import Outcome
-from everypair.solvers.state import Factors
 from everypair.types import Array
 
+storable(Layout)
 
-class FactorizationModel(FactorModel):
-    """Base of models trained on an :class:`Objective`; their state is a :class:`FactorizationState`."""
 
-    state_: FactorizationState
-    loss_ = Learnt()
-    negatives_ = Learnt()
-    ridge_ = Learnt()
-    targets_ = Learnt()
-    rank_ = Learnt()
-    reg_ = Learnt()
-    biases_ = Learnt()
-    history_ = Learnt()
-    objective_ = Learnt()
-    status_ = Learnt()
-    n_iter_ = Learnt()
-    left_feature_weights_ = Learnt()
-    right_feature_weights_ = Learnt()
-    feature_reg_ = Learnt()
-    feature_maps_ = Learnt()
-    own_vectors_ = Learnt()
-    graphs_ = Learnt()
+@storable
+@dataclass(frozen=True, kw_only=True)
+class FactorizationState(TrainedState):
+    """The terms of the objective, which fold-in and explanations need, and what features have learnt.
 
-    @asks(LEFT)
-    def fold_in_users(
-        self,
-        rows: Any = None,
-        weights: ArrayLike | None = None,
-        values: ArrayLike | None = None,
-        *,
-        features: Any = None,
-        targets: Any = None,
-    ) -> Array:
-        """Factors (c, k) of new users from their interactions (c × n), their features, or both.
+    ``targets`` are explicit ones, in the order of the interactions. Pairs of (users, items) entries say what each side
+    has: feature weights W, the map from raw features to X, own vectors, a graph. ``weighting`` is that of stored pairs.
+    """
 
-        From interactions they are the optimum of the training sub-problem; from features alone they are XW. With both,
-        features say where a user starts and interactions correct it: the own vector t that minimises the sub-problem of
-        u = xW + t (in a model without own vectors it has the ridge such vectors would have).
-        ``weights`` are their p_i where ``negative_scheme`` is arrays (its mean by default), ``values`` their rows of Ũ
-        where ``negative_value`` is low rank (the mean row by default). ``targets`` (of the rows' pattern) are needed
-        where the model was fitted with explicit ones, and override the usual ones everywhere.
-        """
-        check_is_fitted(self)
-        new = None
-        if rows is not None:
-            new = checked_rows(rows, len(self.right_factors_), self.right_factors_.dtype, "rows")
-        return self._new_factors(LEFT, new, features, weights, values, targets)
+    loss: Loss
+    negatives: Negatives
+    negative_loss: str
+    ridge: Ridge
+    targets: Array | None = field(metadata=TRAINING_ONLY)
+    layout: Layout
+    feature_weights: tuple[Array | None, Array | None]
+    feature_maps: tuple[FeatureMap | None, FeatureMap | None]
+    feature_reg: tuple[float | None, float | None]
+    own_vectors: tuple[bool, bool]
+    graphs: tuple[bool, bool]
+    weighting: DegreeWeighting | None = None
 
-    @asks(RIGHT)
-    def fold_in_items(
-        self,
-        columns: Any = None,
-        weights: ArrayLike | None = None,
-        values: ArrayLike | None = None,
-        *,
-        features: Any = None,
-        targets: Any = None,
-    ) -> Array:
-        """Factors (c, k) of new items from their interactions (m × c), their features, or both; see fold_in_users."""
-        check_is_fitted(self)
-        new = None
-        if columns is not None:
-            matrix, _ = as_csr(columns, self.right_factors_.dtype, "columns")
-            if matrix.shape[0] != len(self.left_factors_):
-                raise ValueError(
-                    f"columns must have one row per training user ({len(self.left_factors_)}), got shape "
-                    f"{matrix.shape}: new items are columns."
-                )
-            new = checked_rows(matrix.T, len(self.left_factors_), self.right_factors_.dtype, "columns")
-            targets = None if targets is None else as_csr(targets, matrix.dtype, "targets")[0].T
-        return self._new_factors(RIGHT, new, features, weights, values, targets)
+    def check(self) -> None:
+        """Factors, and everything that has an entry per user, item, stored pair or factor."""
+        super().check()
+        check_count("rank", self.layout.rank)
+        check_count("columns", self.layout.columns, self.user_factors.shape[1])
+        for side, (size, weights) in enumerate(zip(self.shape, (self.negatives.left, self.negatives.right))):
+            check_array("negatives", weights, size)
+            if isinstance(self.negatives.value, tuple):
+                check_array("negatives", self.negatives.value[side], size, self.negatives.value[0].shape[1])
+            if self.feature_weights[side] is not None:
+                check_array("feature_weights", self.feature_weights[side], None, self.user_factors.shape[1])
+        if self.targets is not None:
+            check_array("targets", self.targets, self.interactions.nnz)
 
-    @asks(answer="why")
-    def explain(self, user: Any, item: Any, n: int | None = None) -> Explanation:
-        """Split the score of a pair into contributions of the user's stored pairs and a base term.
+    @property
+    def reg(self) -> tuple[float, float]:
+        """The ridges of users and items."""
+        return self.ridge.reg
 
-        The stored pair with item j contributes −r_j vᵀA⁻¹v_j, with A = p VᵀQV + λ I and r_j the slope of its loss, less
-        the negative it replaces. The base term is what would be left without stored pairs; it also holds the item's
-        bias and what training left unsolved. ``n`` keeps only the largest contributions.
-        """
-        check_is_fitted(self)
-        state = self.state_
-        if state.graphs[LEFT] or not state.own_vectors[LEFT] or state.negative_loss != "squared":
-            raise ValueError(
-                'explain needs users with own vectors, without a graph and with negative_loss="squared": otherwise a '
-                "user's factors do not follow from the user's own pairs."
-            )
-        row = _one_position(user, len(self.left_factors_), "user")
-        column = _one_position(item, len(self.right_factors_), "item")
-        if n is not None:
-            n = integer("n", n)
-        value = state.negatives.value
-        counted, targets = self._counted_row(row)
-        problem = self._row_problem(
-            LEFT,
-            counted,
-            targets,
-            state.negatives.left[[row]],
-            value[0][[row]] if isinstance(value, tuple) else None,
-        )
-        return explain_pair(problem, self.left_factors_[row], self.right_factors_, column, n)
+    @property
+    def biases(self) -> bool:
+        """Whether the factors have bias columns."""
+        return self.layout.biases
 
-    def _counted_row(self, row: int) -> tuple[Any, Array | None]:
-        """The pairs of a training row that the objective counts, and their explicit targets."""
-        state = self.state_
-        stored = slice(state.interactions.indptr[row], state.interactions.indptr[row + 1])
-        return state.interactions[[row]], None if state.targets is None else state.targets[stored]
+    @property
+    def user_feature_weights(self) -> Array | None:
+        """W of the users' features."""
+        return self.feature_weights[LEFT]
 
-    def _new_factors(
-        self, side: int, rows: Any, features: Any, weights: ArrayLike | None, values: ArrayLike | None, targets: Any
-    ) -> Array:
+    @property
+    def item_feature_weights(self) -> Array | None:
+        """W of the items' features."""
+        return self.feature_weights[RIGHT]
+
+    def vectors(self, side: int) -> Array:
+        """Factors without biases and constants."""
+        return np.ascontiguousarray(self.layout.vectors(super().vectors(side)))
+
+    def feature_map(self, side: int) -> FeatureMap | None:
+        """How features of a side are read."""
+        return self.feature_maps[side]
+
+    def folded_users(self, users: Newcomers, n_threads: int) -> Array:
+        """Factors of new users by their events, their features, or both."""
+        rows = None if users.events is None else self.rows_of(users)
+        return self.new_factors(LEFT, rows, users, users.targets, n_threads)
+
+    def folded_items(self, items: Newcomers, n_threads: int) -> Array:
+        """Factors of new items by their events, their features, or both."""
+        if items.events is None:
+            return self.new_factors(RIGHT, None, items, items.targets, n_threads)
+        rows = checked_columns(items.events, len(self.user_factors), self.item_factors.dtype)
+        targets = None if items.targets is None else as_csr(items.targets, rows.dtype, "targets")[0].T
+        return self.new_factors(RIGHT, rows, items, targets, n_threads)
+
+    def new_factors(self, side: int, rows: Any, new: Newcomers, targets: Any, n_threads: int) -> Array:
+        """Factors of new entities whose events are ``rows``, with ``targets`` of the same pattern."""
+        check_description(rows, new)
         if rows is None:
-            if features is None:
-                raise ValueError("give the interactions of new entities, their features, or both.")
-            if not (weights is None and values is None and targets is None):
-                raise ValueError("weights, values and targets say how interactions count: give those as well.")
-            return self._from_features(side, features, None)
-        aligned = self._aligned_targets(rows, targets)
-        said = None if features is None else self._from_features(side, features, rows.shape[0])
-        return self._fold_in(side, rows, weights, values, said, aligned)
+            return self.from_features(side, new.features, None, n_threads)
+        aligned = self.aligned_targets(rows, targets)
+        centers = None if new.features is None else self.from_features(side, new.features, rows.shape[0], n_threads)
+        return self.fold_in(side, rows, new.weights, new.values, centers, aligned, n_threads)
 
-    def _aligned_targets(self, rows: Any, targets: Any) -> Array | None:
+    def from_features(self, side: int, features: Any, count: int | None, n_threads: int) -> Array:
+        """XW of new entities."""
+        weights = self.feature_weights[side]
+        matrix = self.map_of(side)(features, count, self.item_factors.dtype)
+        assert weights is not None
+        factors = Features(matrix, weights.dtype).product(weights, n_threads)
+        constant = self.layout.constant(side)
+        if constant is not None:
+            factors[:, constant] = 1
+        return factors
+
+    def map_of(self, side: int) -> FeatureMap:
+        """How features of a side are read, or a sentence where training saw none."""
+        feature_map = self.feature_maps[side]
+        if feature_map is None:
+            name = f"{KINDS[side]}_features"
+            raise ValueError(f"this model was fitted without {name}, so it cannot read those of new {KINDS[side]}s.")
+        return feature_map
+
+    def aligned_targets(self, rows: Any, targets: Any) -> Array | None:
         """Targets of new rows in their order; a model that learnt from explicit ones needs them."""
         if targets is not None:
             return aligned_targets(targets, rows)
-        if self.state_.targets is not None and rows.nnz:
+        if self.targets is not None and rows.nnz:
             raise ValueError(
                 "this model was fitted with explicit targets: give those of the new interactions as targets=, a matrix "
                 "of the same pattern (of ones and the loss's own target of a dislike, if that is what they are)."
             )
         return None
 
-    def _feature_map(self, side: int) -> FeatureMap | None:
-        return self.state_.feature_maps[side]
-
-    def _from_features(self, side: int, features: Any, count: int | None) -> Array:
-        """XW of new entities."""
-        feature_map, weights = self.state_.feature_maps[side], self.state_.feature_weights[side]
-        if feature_map is None or weights is None:
-            name = ("left", "right")[side]
-            raise ValueError(f"this model was fitted without {name}_features, so it cannot read those of new entities.")
-        matrix = feature_map(features, count, weights.dtype)
-        factors = Features(matrix, weights.dtype).product(weights, resolve_threads(self.n_threads))
-        constant = self.state_.layout.constant(side)
-        if constant is not None:
-            factors[:, constant] = 1
-        return factors
-
-    def _described(self, interactions: Any, features: Any, targets: Any) -> tuple[Array, Any]:
-        rows = None
-        if interactions is not None:
-            rows = checked_rows(interactions, len(self.right_factors_), self.right_factors_.dtype)
-        left = self.fold_in_users(rows, features=features, targets=targets)
-        seen = sp.csr_array((len(left), len(self.right_factors_)), dtype=left.dtype) if rows is None else rows
-        return left, seen
-
-    def _fold_in(
+    def fold_in(
         self,
         side: int,
         rows: Any,
@@ -192,12 +157,13 @@ class FactorizationModel(FactorModel):
         values: ArrayLike | None,
         centers: Array | None,
         targets: Array | None,
+        n_threads: int,
     ) -> Array:
-        problem = self._row_problem(side, rows, targets, weights, values, centers)
-        other = self.right_factors_ if side == LEFT else self.left_factors_
-        return solve_to_optimum(problem, other, resolve_threads(self.n_threads))
+        """The optimum of training's sub-problem for new rows; ``centers`` is what features say of them."""
+        problem = self.row_problem(side, rows, targets, weights, values, centers)
+        return solve_to_optimum(problem, self.item_factors if side == LEFT else self.user_factors, n_threads)
 
-    def _row_problem(
+    def row_problem(
         self,
         side: int,
         rows: Any,
@@ -206,56 +172,71 @@ class FactorizationModel(FactorModel):
         values: ArrayLike | None = None,
         centers: Array | None = None,
     ) -> RowProblem:
-        state = self.state_
-        if state.weighting is not None:
-            stored = state.interactions
+        """The training sub-problem of new rows of a side."""
+        if self.weighting is not None:
+            stored = self.interactions
             degrees = np.bincount(stored.indices, minlength=stored.shape[1]) if side == LEFT else np.diff(stored.indptr)
-            rows = state.weighting.weighted_rows(rows, degrees)
+            rows = self.weighting.weighted_rows(rows, degrees)
         problem = new_rows(
-            side, rows, state.loss, state.negatives, state.ridge, state.layout.constant(side), targets, weights, values,
+            side, rows, self.loss, self.negatives, self.ridge, self.layout.constant(side), targets, weights, values,
             centers,
         )  # fmt: skip
-        return OUTSIDE[state.negative_loss].written_out(problem, rows.shape[1])
+        return OUTSIDE[self.negative_loss].written_out(problem, rows.shape[1])
 
-    def _comparable(self, side: int) -> Array:
-        factors = super()._comparable(side)
-        return np.ascontiguousarray(self.state_.layout.vectors(factors))
+    def explanation(self, user: int, item: int, n: int | None, counted: Any, targets: Array | None) -> Explanation:
+        """Split a score into contributions of the ``counted`` pairs of a user (csr, one row) and a base."""
+        if self.graphs[LEFT] or not self.own_vectors[LEFT] or self.negative_loss != "squared":
+            raise ValueError(
+                "explain needs users with own vectors, without a graph and with squared negatives: otherwise a user's "
+                "factors do not follow from the user's own pairs."
+            )
+        value = self.negatives.value
+        values = value[LEFT][[user]] if isinstance(value, tuple) else None
+        problem = self.row_problem(LEFT, counted, targets, self.negatives.left[[user]], values)
+        return explain_pair(problem, self.user_factors[user], self.item_factors, item, n)
 
-    def __sklearn_tags__(self) -> Any:
-        """Sparse interactions are welcome."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+
+@storable
+@dataclass(frozen=True, kw_only=True)
+class OneClassState(FactorizationState):
+    """Every pair counts: the mean weight of a negative."""
+
+    negative_weight: float
+
+    def explain(self, user: int, item: int, n: int | None) -> Explanation:
+        """The stored pair with item j contributes −r_j vᵀA⁻¹v_j, see :mod:`everypair.models.recommend.explanation`."""
+        counted, targets = stored_row(self, user)
+        return self.explanation(user, item, n, counted, targets)
+
+    def grown(self, side: int, newcomers: Newcomers, n_threads: int) -> OneClassState:
+        """The same with new users or items, whose factors are folded in."""
+        fold = self.folded_users if side == LEFT else self.folded_items
+        grown: OneClassState = grown_fields(self, side, fold(newcomers, n_threads), newcomers)
+        return grown
+
+    def refreshed(self, events: Any, users: NDArray[Any], n_threads: int) -> OneClassState:
+        """The same with further events of users, whose factors must follow from their own pairs alone."""
+        if self.targets is not None or self.graphs[LEFT] or self.feature_maps[LEFT] is not None:
+            raise ValueError(
+                "events of known users cannot be folded into this model, whose users have features, a graph or targets "
+                "of their own: leave them out, or fit it again."
+            )
+        refreshed: OneClassState = refreshed_users(self, events, users, n_threads)
+        return refreshed
 
 
-def learnt_fields(
-    objective: Objective,
-    outcome: Outcome[Factors],
-    layout: Layout,
-    feature_maps: tuple[FeatureMap | None, FeatureMap | None],
-) -> dict[str, Any]:
-    """Return the fields of a :class:`FactorizationState` that training decides."""
-    state, embeddings = outcome.state, objective.embeddings
-    return {
-        "left_factors": state.left,
-        "right_factors": state.right,
-        "rank": layout.rank,
-        "layout": layout,
-        "history": outcome.history,
-        "objective": state.objective,
-        "status": outcome.status,
-        "loss": objective.loss,
-        "negatives": objective.negatives,
-        "negative_loss": objective.negative_loss,
-        "feature_weights": tuple(
-            None if embedding.features is None else embedding.feature_part(state.parameters(side)).copy()
-            for side, embedding in enumerate(embeddings)
-        ),
-        "feature_maps": feature_maps,
-        "feature_reg": tuple(embedding.feature_reg for embedding in embeddings),
-        "own_vectors": tuple(embedding.own for embedding in embeddings),
-        "graphs": tuple(embedding.graph is not None for embedding in embeddings),
-    }
+def stored_row(state: FactorizationState, user: int) -> tuple[Any, Array | None]:
+    """The stored pairs of a training user, and their explicit targets."""
+    stored = slice(state.interactions.indptr[user], state.interactions.indptr[user + 1])
+    return state.interactions[[user]], None if state.targets is None else state.targets[stored]
+
+
+def check_description(rows: Any, new: Newcomers) -> None:
+    """Refuse newcomers of whom nothing is said, or not enough."""
+    if rows is None and new.features is None:
+        raise ValueError("give the interactions of new entities, their features, or both.")
+    if rows is None and any(part is not None for part in (new.weights, new.values, new.targets)):
+        raise ValueError("weights, values and targets say how interactions count: give those as well.")
 
 
 def check_rank(rank: int, shape: tuple[int, int]) -> None:
@@ -264,10 +245,3 @@ def check_rank(rank: int, shape: tuple[int, int]) -> None:
         raise ValueError(
             f"rank={rank} is larger than both sides of interactions {shape}: at most {max(shape)} makes sense."
         )
-
-
-def _one_position(value: Any, size: int, kind: str) -> int:
-    positions = checked_positions(value, size, kind)
-    if positions.size != 1:
-        raise ValueError(f"explain takes one {kind}, got {positions.size}.")
-    return int(positions[0])

@@ -1,6 +1,6 @@
-"""A fitted model grows: users and items that come later are appended, known by features, by events, or by both.
+"""A factorization grows: users and items that come later are appended, known by features, by events, or by both.
 
-Their factors are what :meth:`fold_in_users` and :meth:`fold_in_items` say; nothing that was learnt changes.
+Their factors are what fold-in says; nothing that was learnt changes.
 """
 
 from __future__ import annotations
@@ -11,100 +11,81 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from everypair.check import as_csr
 from everypair.data.pairs import aligned_targets
-from everypair.models.recommend.factorization import FactorizationModel
-from everypair.models.recommend.naming import grows
+from everypair.models.recommend.fitted import Newcomers
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.negatives import Negatives
 from everypair.types import Array
 
 
-class GrowingModel(FactorizationModel):
-    """A factorization model with ``add_users`` and ``add_items``.
+def grown_fields(state: Any, side: int, factors: Array, newcomers: Newcomers) -> Any:
+    """A state of a factorization with new rows of factors, their events, targets and negatives behind its own."""
+    events = new_events(state.interactions, side, newcomers.events, len(factors))
+    counts = np.asarray((events > 0).sum(axis=1 - side)).ravel()
+    name = "user_factors" if side == LEFT else "item_factors"
+    return replace(
+        state,
+        interactions=appended(state.interactions, side, events),
+        targets=_grown_targets(state, side, events, newcomers.targets),
+        negatives=_grown_negatives(state.negatives, side, counts),
+        **{name: np.concatenate([getattr(state, name), factors])},
+    )
 
-    >>> from everypair import OneClassMF
-    >>> blocks = np.kron(np.eye(2), np.ones((6, 5)))
-    >>> groups = np.repeat(np.eye(2), 5, axis=0)
-    >>> model = OneClassMF(rank=2, random_state=0).fit(blocks, right_features=groups)
-    >>> model.add_items(features=[[0, 1]])  # a new item of the second group
-    array([10])
-    >>> items, scores = model.recommend([11], n=1)
-    >>> int(items[0, 0])
-    10
+
+def refreshed_users(state: Any, events: Any, users: NDArray[Any], n_threads: int) -> Any:
+    """A state of a factorization whose ``users`` have further events: their sub-problems are solved again."""
+    interactions = merged(state.interactions, events)
+    rows = interactions[users]
+    factors, weights = np.array(state.user_factors), np.array(state.negatives.left)
+    factors[users] = state.folded_users(Newcomers(rows), n_threads)
+    weights[users] = state.negatives.left_weights(np.diff(sp.csr_array(rows > 0).indptr))
+    return replace(
+        state, user_factors=factors, interactions=interactions, negatives=replace(state.negatives, left=weights)
+    )
+
+
+def merged(interactions: Any, events: Any) -> Any:
+    """Interactions and further events added up; what cancels out is not stored."""
+    both = sp.csr_array(interactions + events.astype(interactions.dtype))
+    both.eliminate_zeros()
+    return both
+
+
+def new_events(interactions: Any, side: int, events: Any, count: int) -> Any:
+    """The events of new entities as they are appended to the interactions, empty where there are none."""
+    if events is not None:
+        return as_csr(events, interactions.dtype, "interactions")[0]
+    shape = [*interactions.shape]
+    shape[side] = count
+    return sp.csr_array(tuple(shape), dtype=interactions.dtype)
+
+
+def appended(interactions: Any, side: int, events: Any) -> Any:
+    """Interactions with new rows (of users) or columns (of items).
+
+    >>> appended(sp.csr_array(np.eye(2)), 1, sp.csr_array([[0.0], [3.0]])).toarray().tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 3.0]]
     """
-
-    @grows(LEFT)
-    def add_users(
-        self, *, interactions: Any = None, features: Any = None, targets: Any = None, ids: Any = None
-    ) -> NDArray[Any]:
-        """Append users and return their ids, or positions in a model without ids.
-
-        ``interactions`` and ``features`` describe them as in :meth:`recommend`. ``ids`` are theirs; tables of events or
-        features have them already.
-
-        >>> from everypair import OneClassMF
-        >>> model = OneClassMF(rank=1, random_state=0).fit({"user": ["ann", "bob"], "item": ["blue", "rain"]})
-        >>> model.add_users(ids=["cem"], interactions=[["rain"]]).tolist()
-        ['cem']
-        >>> model.recommend("cem", n=1)[0].tolist()
-        [['blue']]
-        """
-        check_is_fitted(self)
-        new = self.fold_in_users(interactions, features=features, targets=targets)
-        return self._append(LEFT, new, interactions, targets)
-
-    @grows(RIGHT)
-    def add_items(
-        self, *, interactions: Any = None, features: Any = None, targets: Any = None, ids: Any = None
-    ) -> NDArray[Any]:
-        """Append items and return their ids, or positions in a model without ids.
-
-        ``interactions`` are lists of users, a table of events, or columns (m × c); ``features`` a row each. ``ids`` are
-        theirs; tables of events or features have them already.
-        """
-        check_is_fitted(self)
-        new = self.fold_in_items(interactions, features=features, targets=targets)
-        return self._append(RIGHT, new, interactions, targets)
-
-    def _append(self, side: int, new: Array, interactions: Any, targets: Any) -> NDArray[np.int64]:
-        before = self.interactions_.shape[side]
-        if interactions is not None:
-            events, _ = as_csr(interactions, self.interactions_.dtype, "interactions")
-        else:
-            shape = (len(new), self.interactions_.shape[1]) if side == LEFT else (self.interactions_.shape[0], len(new))
-            events = sp.csr_array(shape, dtype=self.interactions_.dtype)
-        stack = sp.vstack if side == LEFT else sp.hstack
-        counts = np.asarray((events > 0).sum(axis=1 - side)).ravel()
-        factors = "left_factors" if side == LEFT else "right_factors"
-        longer: dict[str, Any] = {factors: np.concatenate([getattr(self.state_, factors), new])}
-        self.state_ = replace(
-            self.state_,
-            interactions=sp.csr_array(stack([self.interactions_, events], format="csr")),
-            targets=self._grown_targets(side, events, targets),
-            negatives=_grown(self.state_.negatives, side, counts),
-            **longer,
-        )
-        return np.arange(before, before + len(new))
-
-    def _grown_targets(self, side: int, events: Any, targets: Any) -> Array | None:
-        """Explicit targets of old and new pairs, in their common order; None where there are none."""
-        state = self.state_
-        if state.targets is None and targets is None:
-            return None
-        usual = [np.where(stored.data > 0, 1, state.loss.dislike_target) for stored in (state.interactions, events)]
-        explicit = (state.targets, None if targets is None else aligned_targets(targets, events))
-        parts = [
-            sp.csr_array((own if given is None else given, stored.indices, stored.indptr), shape=stored.shape)
-            for own, given, stored in zip(usual, explicit, (state.interactions, events))
-        ]
-        stack = sp.vstack if side == LEFT else sp.hstack
-        return np.asarray(stack(parts, format="csr").data, state.interactions.dtype)
+    stack = sp.vstack if side == LEFT else sp.hstack
+    return sp.csr_array(stack([interactions, events], format="csr"))
 
 
-def _grown(negatives: Negatives, side: int, counts: ArrayLike) -> Negatives:
+def _grown_targets(state: Any, side: int, events: Any, targets: Any) -> Array | None:
+    """Explicit targets of old and new pairs, in their common order; None where there are none."""
+    if state.targets is None and targets is None:
+        return None
+    usual = [np.where(stored.data > 0, 1, state.loss.dislike_target) for stored in (state.interactions, events)]
+    explicit = (state.targets, None if targets is None else aligned_targets(targets, events))
+    old, new = (
+        sp.csr_array((own if special is None else special, stored.indices, stored.indptr), shape=stored.shape)
+        for own, special, stored in zip(usual, explicit, (state.interactions, events))
+    )
+    return np.asarray(appended(old, side, new).data, state.interactions.dtype)
+
+
+def _grown_negatives(negatives: Negatives, side: int, counts: ArrayLike) -> Negatives:
     """Weights and values with those of new entities of a side: by the scheme, and the mean row of a low-rank ỹ."""
     counts = np.asarray(counts)
     value = negatives.value

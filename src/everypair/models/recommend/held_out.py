@@ -8,28 +8,29 @@ from everypair.data.matching import as_events, held_out_matrix
 from everypair.metrics.patterns import positive_pattern, stored_pattern
 from everypair.metrics.ranking import check_truth
 from everypair.metrics.stream import MEMORY_MB, measure
-from everypair.models.recommend.recommender import in_positions, known_ids
+from everypair.models.recommend.by_id import ids_of_value
+from everypair.parallel import resolve_threads
 
 LENGTH = 10
 
 
-def held_out_ndcg(model: Any, interactions: Any) -> float:
+def held_out_ndcg(value: Any, interactions: Any, n_threads: int | None) -> float:
     """Rank what the users of the training have not seen and measure where the held-out positives stand."""
     events = as_events(interactions, "interactions")
     if events is not None:
-        known = known_ids(model)
-        if known is None:
+        ids = ids_of_value(value)
+        if ids is None:
             raise ValueError("interactions has ids, but the model was fitted on a matrix: give a matrix.")
-        interactions = held_out_matrix(events, known, "interactions")
-    model = in_positions(model)
-    seen, positives = stored_pattern(model.interactions_, "training"), positive_pattern(interactions, "interactions")
+        interactions = held_out_matrix(events, ids, "interactions")
+    seen, positives = stored_pattern(value.interactions, "training"), positive_pattern(interactions, "interactions")
     if seen.shape != positives.shape:
         raise ValueError(
             f"score takes held-out entries of the training's users and items, {seen.shape}, got {positives.shape}: cut "
             "entries, not rows; with scikit-learn's searches by everypair.data.Entries(matrix)."
         )
     check_truth(seen, positives, "training", "interactions")
+    threads = resolve_threads(n_threads)
     result = measure(
-        lambda users: model.score_users(users=users), seen, positives, (LENGTH,), "test", MEMORY_MB, model.n_threads
+        lambda users: value.known(users).scores.dense(threads), seen, positives, (LENGTH,), "test", MEMORY_MB, n_threads
     )
     return result[f"ndcg@{LENGTH}"]

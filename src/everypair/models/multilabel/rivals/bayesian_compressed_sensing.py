@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.check import integer, is_number
+from everypair.models.codec import storable
+from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
 from everypair.models.multilabel.rivals.compressed_inference import (
     Inference,
@@ -20,18 +22,16 @@ from everypair.models.multilabel.rivals.compressed_inference import (
     expected_variance,
     infer_labels,
 )
-from everypair.models.parts import part
 from everypair.models.serve_only import TRAINING_ONLY
-from everypair.models.stateful import Learnt
 from everypair.parallel import resolve_threads, single_threaded_blas
 from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks
 from everypair.training.train import train
 from everypair.types import Array64
 
-part(Scales)
+storable(Scales)
 
 
-@part
+@storable
 @dataclass(frozen=True)
 class CompressedLabels:
     """Φ (k × L), E[W] (d × k), the variances and the prior of q, and how training went."""
@@ -108,13 +108,13 @@ class BayesianCompressedSensing(MultiLabelClassifier):
     [[1, 0, 0, 1, 0, 0], [0, 0, 1, 0, 0, 1]]
     """
 
-    projection_ = Learnt("model")
-    feature_weights_ = Learnt("model")
-    scales_ = Learnt("model")
-    sparsity_ = Learnt("model")
-    history_ = Learnt("model")
-    status_ = Learnt("model")
-    n_iter_ = Learnt("model")
+    projection_ = FittedAttribute("model")
+    feature_weights_ = FittedAttribute("model")
+    scales_ = FittedAttribute("model")
+    sparsity_ = FittedAttribute("model")
+    history_ = FittedAttribute("model")
+    status_ = FittedAttribute("model")
+    n_iter_ = FittedAttribute("model")
 
     def __init__(
         self,

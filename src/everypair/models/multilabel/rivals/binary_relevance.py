@@ -21,10 +21,10 @@ from sklearn.utils.metaestimators import available_if
 from everypair.check import integer, is_number
 from everypair.data.labels import Labels
 from everypair.kernels.binary import fit_binary
+from everypair.models.codec import storable
+from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
 from everypair.models.multilabel.rivals.ridge import RidgeSolver
-from everypair.models.parts import part
-from everypair.models.stateful import Learnt
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
 from everypair.problem.losses import LOSSES, Loss, get_loss
 from everypair.solvers.loop import Callback
@@ -33,7 +33,7 @@ LARGEST_GRAM = 8192  # beyond this, the squared loss is solved label by label to
 MOST_CG_STEPS = 1000
 
 
-@part
+@storable
 @dataclass(frozen=True)
 class LinearLabels:
     """s = x · w_l: ``weights`` (d × L, the intercept's row last), and the Newton steps of the slowest label."""
@@ -114,7 +114,7 @@ class BinaryRelevance(MultiLabelClassifier):
         self.tol = tol
         self.n_threads = n_threads
 
-    n_iter_ = Learnt("model")
+    n_iter_ = FittedAttribute("model")
 
     def _fit(self, rows: LabelledRows, random: np.random.Generator, callbacks: tuple[Callback, ...]) -> LinearLabels:
         X, labels, sample_weight = rows

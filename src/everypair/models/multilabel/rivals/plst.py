@@ -15,16 +15,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.check import integer, is_number
+from everypair.models.codec import storable
+from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
 from everypair.models.multilabel.rivals.ridge import RidgeSolver
-from everypair.models.parts import part
-from everypair.models.stateful import Learnt
 from everypair.solvers.loop import Callback
 
 Matrix = NDArray[np.float64]
 
 
-@part
+@storable
 @dataclass(frozen=True)
 class LabelCodes:
     """s = x C Vᵀ + ȳ: ``codes`` C (d × k), ``decoder`` V (L × k) and the labels' ``mean``."""
@@ -91,9 +91,9 @@ class PLST(MultiLabelClassifier):
         self.threshold = threshold
         self.n_threads = n_threads
 
-    codes_ = Learnt("model")
-    decoder_ = Learnt("model")
-    mean_ = Learnt("model")
+    codes_ = FittedAttribute("model")
+    decoder_ = FittedAttribute("model")
+    mean_ = FittedAttribute("model")
 
     def _fit(self, rows: LabelledRows, random: np.random.Generator, callbacks: tuple[Callback, ...]) -> LabelCodes:
         X, labels, sample_weight = rows

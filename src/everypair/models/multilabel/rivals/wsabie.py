@@ -11,10 +11,10 @@ import scipy.sparse as sp
 
 from everypair.check import integer, is_number
 from everypair.data.labels import Labels
+from everypair.models.codec import storable
+from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
-from everypair.models.parts import part
 from everypair.models.serve_only import TRAINING_ONLY
-from everypair.models.stateful import Learnt
 from everypair.solvers.loop import Callback, Status, StopRules, checked_callbacks
 from everypair.solvers.rivals.pairwise import WarpRanking
 from everypair.solvers.state import Factors
@@ -22,7 +22,7 @@ from everypair.training.train import train
 from everypair.types import Array
 
 
-@part
+@storable
 @dataclass(frozen=True)
 class TrainedLabels:
     """s = (x W) · v_l: W, V, and how training went."""
@@ -82,11 +82,11 @@ class WSABIE(MultiLabelClassifier):
     [[0, 3], [2, 5]]
     """
 
-    feature_weights_ = Learnt("model")
-    label_factors_ = Learnt("model")
-    history_ = Learnt("model")
-    status_ = Learnt("model")
-    n_iter_ = Learnt("model")
+    feature_weights_ = FittedAttribute("model")
+    label_factors_ = FittedAttribute("model")
+    history_ = FittedAttribute("model")
+    status_ = FittedAttribute("model")
+    n_iter_ = FittedAttribute("model")
 
     def __init__(
         self,

@@ -10,17 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
 from everypair.kernels.score_rows import add_scaled
-from everypair.models.recommend.base import FactorModel
-from everypair.models.recommend.scored import ScoredModel
+from everypair.models.recommend.factorization import FactorizationState
+from everypair.models.recommend.factors import FactorState
 from everypair.parallel import Chunk, even_chunks, run_chunks
 from everypair.problem.gram import gram
-from everypair.problem.losses import get_loss
-from everypair.problem.negatives import resolve_value
-from everypair.retrieve import ScoredRows
 from everypair.types import Array
 
 ROWS_AT_ONCE = 4  # whose scores stay in the cache while they are scaled
@@ -42,11 +37,11 @@ def scaled(scores: Array, zero: float, n_threads: int) -> Array:
     return out
 
 
-def scale_gram(model: Any, n_threads: int) -> Array | None:
-    """[V, 1]ᵀ[V, 1] of a model with factors, from which the root mean square of any user's scores follows."""
-    if not isinstance(model, FactorModel):
+def scale_gram(value: Any, n_threads: int) -> Array | None:
+    """[V, 1]ᵀ[V, 1] of a fitted value with factors, from which the root mean square of any user's scores follows."""
+    if not isinstance(value, FactorState):
         return None
-    right = model.right_factors_
+    right = value.item_factors
     extended = np.concatenate([right, np.ones((len(right), 1), right.dtype)], axis=1)
     return gram(extended, np.ones(len(right)), n_threads=n_threads).matrix
 
@@ -59,26 +54,8 @@ def scales_of(left: Array, gram_matrix: Array | None, zero: float, weight: float
     return np.divide(weight, np.sqrt(squares), out=np.zeros(len(left)), where=squares > 0)
 
 
-def rows_of(
-    model: Any, users: ArrayLike | None, interactions: Any, features: Any, shape: tuple[int, int]
-) -> ScoredRows:
-    """Scores of a part without factors: of the library's own by rows, of any other model by ``score_users``."""
-    if isinstance(model, ScoredModel):
-        return model.scored_rows(users, interactions, features)[0]
-
-    def fill(start: int, stop: int, out: Array) -> None:
-        if interactions is None:
-            asked = np.arange(start, stop) if users is None else np.atleast_1d(users)[start:stop]
-            out[:] = model.score_users(users=asked)
-        else:
-            out[:] = model.score_users(interactions=sp.csr_array(interactions)[start:stop])
-
-    return ScoredRows(*shape, dtype=np.dtype(np.float32), fill=fill)
-
-
-def zero_of(model: Any) -> float:
+def zero_of(value: Any) -> float:
     """The score that a model pulls unknown pairs to, where it is one number; otherwise 0."""
-    if not (hasattr(model, "negative_value") and hasattr(model, "loss")):
+    if not isinstance(value, FactorizationState) or isinstance(value.negatives.value, tuple):
         return 0.0
-    value = resolve_value(model.negative_value, get_loss(model.loss))
-    return float(value) if isinstance(value, int | float | np.number) else 0.0
+    return float(value.negatives.value)

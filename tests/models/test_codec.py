@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair import MultiLabelMF, OneClassMF
-from everypair.models.parts import decode, encode, part
+from everypair.models.codec import decode, encode, storable
 from everypair.problem import Loss, Negatives, Ridge, get_loss
 from everypair.solvers.loop import Status
 from everypair.testing import block_matrix
@@ -54,7 +54,7 @@ def test_sparse_matrices_names_and_losses_come_back():
     assert names.dtype == object
     assert names.tolist() == ["a", "b"]
     assert round_trip(get_loss("squared_hinge")) is get_loss("squared_hinge")
-    negatives = Negatives(np.ones(2), np.ones(3), (np.zeros((2, 1)), np.zeros((3, 1))), ("popularity", 0.5))
+    negatives = Negatives(np.ones(2), np.ones(3), (np.zeros((2, 1)), np.zeros((3, 1))), ("item-count", 0.5))
     assert np.array_equal(round_trip(negatives).value[1], negatives.value[1])
 
 
@@ -140,12 +140,12 @@ def test_a_generator_becomes_none():
 
 def test_two_parts_of_one_name_are_refused():
     with pytest.raises(TypeError, match="no other part has"):
-        part(type("Ridge", (), {}))
+        storable(type("Ridge", (), {}))
 
 
 def test_fitted_attributes_are_replaced_as_a_whole():
     model = OneClassMF(rank=2, random_state=0)
-    assert not hasattr(model, "left_factors_")
+    assert not hasattr(model, "user_factors_")
     model.fit(MATRIX)
     with pytest.raises(AttributeError, match="replace state_ as a whole"):
-        model.left_factors_ = np.zeros((44, 2))
+        model.user_factors_ = np.zeros((44, 2))

@@ -4,8 +4,8 @@
 
 None, booleans, numbers, strings and lists are JSON already. Everything else is a dict with one tag: an array, a sparse
 matrix or ids by name, a tuple, a dict, names, an encoder of tables, a built-in loss, a status, a dtype, something left
-out, or an object of a registered class with its fields. Nothing else is written, and reading builds nothing but these:
-no code can come out of a file.
+out, an estimator with its parameters and what it has learnt, or an object of a registered class with its fields.
+Nothing else is written, and reading builds nothing but these: no code can come out of a file.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from everypair.features.feature_map import FeatureMap
 from everypair.features.kernel_map import KernelMap
 from everypair.features.nystrom import NystromFeatures
 from everypair.features.table import TableFeatures
+from everypair.models.registry import ESTIMATORS, estimator_class, is_estimator
 from everypair.models.serve_only import Dropped
 from everypair.problem.losses import LOSSES, Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
+from everypair.solvers.choose import Newton
 from everypair.solvers.loop import Status
 
 Arrays = dict[str, NDArray[Any]]
@@ -49,7 +51,7 @@ ID_FIELDS = ("integers", "text", "ends")
 LANDMARK_FIELDS = ("gamma_", "landmarks_", "root_", "n_features_in_")
 
 
-def part(cls: Class, name: str | None = None) -> Class:
+def storable(cls: Class, name: str | None = None) -> Class:
     """Register a frozen dataclass, so that its objects can be written as their fields and read again."""
     name = name or cls.__name__
     if not is_dataclass(cls) or CLASSES.setdefault(name, cls) is not cls:
@@ -58,8 +60,8 @@ def part(cls: Class, name: str | None = None) -> Class:
     return cls
 
 
-for _cls in (DegreeWeighting, FeatureMap, KernelMap, Negatives, Ridge, Sampling):
-    part(_cls)
+for _cls in (DegreeWeighting, FeatureMap, KernelMap, Negatives, Newton, Ridge, Sampling):
+    storable(_cls)
 
 
 def encode(value: Any, name: str, arrays: Arrays) -> Any:
@@ -111,6 +113,8 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         parameters = encode(value.get_params(deep=False), name, arrays)["dict"]
         learnt = encode({field: getattr(value, field) for field in LANDMARK_FIELDS}, name, arrays)["dict"]
         return {"landmarks": {**parameters, **learnt}}
+    if is_estimator(value):
+        return {"estimator": value.written(name, arrays)}
     if type(value) in NAMES:
         content = {field.name: getattr(value, field.name) for field in fields(value)}
         return {"object": NAMES[type(value)], "fields": encode(content, name, arrays)["dict"]}
@@ -159,6 +163,8 @@ def decode(tree: Any, arrays: Arrays) -> Any:
             return np.dtype(name)
         case {"landmarks": dict(content)}:
             return _landmarks({key: decode(entry, arrays) for key, entry in content.items()})
+        case {"estimator": {"class": str(name)} as values} if name in ESTIMATORS:
+            return estimator_class(name).read(values, arrays)
         case {"object": str(name), "fields": dict(content)} if name in CLASSES:
             _check_fields(CLASSES[name], set(content))
             return CLASSES[name](**{key: decode(entry, arrays) for key, entry in content.items()})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair.retrieve import ScoredRows, top_k
+from everypair.retrieve import Scores, top_k
 
 ROWS, ITEMS = 90, 2300
 
@@ -37,7 +37,7 @@ def split_in_two(left, right, rank):
         out[:] = left[start:stop, rank:] @ right[:, rank:].T
 
     halves = (None, None) if rank == 0 else (left[:, :rank].copy(), right[:, :rank].copy())
-    return ScoredRows(ROWS, ITEMS, np.dtype(np.float32), fill, *halves)
+    return Scores(ROWS, ITEMS, np.dtype(np.float32), fill, *halves)
 
 
 @pytest.mark.parametrize("filters", FILTERS.values(), ids=FILTERS)
@@ -62,14 +62,14 @@ def test_dense(rank):
 
 
 def test_no_rows():
-    scores = ScoredRows(0, 5, np.dtype(np.float64), lambda start, stop, out: None)
+    scores = Scores(0, 5, np.dtype(np.float64), lambda start, stop, out: None)
     assert scores.top_k(3)[0].shape == (0, 3)
     assert scores.dense(1).shape == (0, 5)
 
 
 def test_memory_decides_how_many_rows_are_written_at_once():
     asked = []
-    scores = ScoredRows(400, 1000, np.dtype(np.float64), lambda start, stop, out: asked.append(len(out)) or out.fill(0))
+    scores = Scores(400, 1000, np.dtype(np.float64), lambda start, stop, out: asked.append(len(out)) or out.fill(0))
     scores.top_k(1, memory_mb=1, n_threads=1)
     assert sum(asked) == 400
     assert max(asked) * 1000 * 8 <= 2**19

@@ -146,12 +146,12 @@ def test_features_that_do_not_match_are_refused_by_name():
     new = pd.DataFrame(np.ones((1, 3)), columns=["age", "height", "shoe"])
     with pytest.raises(ValueError, match="columns it had in training: 'shoe' is missing and 'hair', 'eyes' are new"):
         mine.recommend(features=new.rename(columns={"shoe": "hair"}).assign(eyes=1))
-    with pytest.raises(ValueError, match="left_features must name its columns as in training: 'age'"):
+    with pytest.raises(ValueError, match="user_features must name its columns as in training: 'age'"):
         mine.recommend(features=pd.DataFrame(np.ones((1, 3))))
     unnamed = model().fit(EVENTS, ABOUT_USERS.to_numpy())
     with pytest.raises(ValueError, match="had no column names in training"):
         unnamed.recommend(features=new)
-    with pytest.raises(ValueError, match=r"right_features must have one row for every id.*1 ids have no row"):
+    with pytest.raises(ValueError, match=r"item_features must have one row for every id.*1 ids have no row"):
         model().fit(EVENTS, None, ABOUT_ITEMS[1:])
     extra = pd.concat([ABOUT_ITEMS, pd.DataFrame({"game": [1.0], "price": [2.0]}, index=["new"])])
     with pytest.raises(ValueError, match="1 rows are of unknown ids: 'new'"):
@@ -160,23 +160,23 @@ def test_features_that_do_not_match_are_refused_by_name():
         model().fit(EVENTS, None, ABOUT_ITEMS.reset_index(drop=True))
     with pytest.raises(ValueError, match="no id in its index is a known one, such as"):
         model().fit(EVENTS, None, ABOUT_ITEMS.set_axis(list(range(1, 22))))
-    with pytest.raises(ValueError, match=r"the index of right_features: ids must be unique"):
+    with pytest.raises(ValueError, match=r"the index of item_features: ids must be unique"):
         model().fit(EVENTS, None, pd.concat([ABOUT_ITEMS[:1], ABOUT_ITEMS]))
     with pytest.raises(TypeError, match=r"its column 'genre' is String: everypair.features.table_features encodes"):
         model().fit(EVENTS, None, ABOUT_ITEMS.assign(genre="war"))
     with pytest.raises(ValueError, match="frame with columns of the same name"):
         model().fit(EVENTS, None, ABOUT_ITEMS.set_axis(["a", "a"], axis=1))
-    with pytest.raises(TypeError, match=r"right_graph must be a matrix.*edge_graph"):
-        model().fit(EVENTS, right_graph=pd.DataFrame(np.eye(21), index=ITEMS, columns=ITEMS))
+    with pytest.raises(TypeError, match=r"item_graph must be a matrix.*edge_graph"):
+        model().fit(EVENTS, item_graph=pd.DataFrame(np.eye(21), index=ITEMS, columns=ITEMS))
 
 
 @pytest.mark.parametrize("make", [model, ItemItem, lambda: Blend([model(), ItemItem()], random_state=0)])
 def test_new_items_by_features(make):
-    mine = make().fit(EVENTS, right_features=ABOUT_ITEMS)
+    mine = make().fit(EVENTS, item_features=ABOUT_ITEMS)
     new = pd.DataFrame({"price": [0.5, 0.1], "game": [1.0, -1.0]}, index=["neu", "новий"])
     assert mine.add_items(features=new).tolist() == ["neu", "новий"]
     assert list(mine.item_ids_)[-2:] == ["neu", "новий"]
-    again = make().fit(EVENTS, right_features=ABOUT_ITEMS)
+    again = make().fit(EVENTS, item_features=ABOUT_ITEMS)
     again.add_items(features=new[["game", "price"]].to_numpy(), ids=["neu", "новий"])
     assert np.array_equal(mine.score_users(), again.score_users())
     with pytest.raises(ValueError, match="there are 1 ids for 2 new items"):
@@ -191,10 +191,10 @@ def test_events_and_features_of_new_users_are_matched_by_id():
     expected = mine.fold_in_users([ITEMS[:2], ITEMS[3:4]], features=about.loc[["yan", "zoe"]].to_numpy())
     assert np.array_equal(mine.fold_in_users(events, features=about), expected)
     assert mine.add_users(interactions=events, features=about).tolist() == ["yan", "zoe"]
-    assert np.array_equal(mine.left_factors_[-2:], expected)
+    assert np.array_equal(mine.user_factors_[-2:], expected)
     other = model().fit(EVENTS, ABOUT_USERS)
     assert other.add_users(ids=["zoe", "yan"], interactions=events, features=about).tolist() == ["zoe", "yan"]
-    assert np.array_equal(other.left_factors_[-2:], expected[::-1])
+    assert np.array_equal(other.user_factors_[-2:], expected[::-1])
     with pytest.raises(ValueError, match="ids must be those of interactions"):
         other.add_users(ids=["xi", "yan"], interactions=events)
     with pytest.raises(ValueError, match="fitted on a matrix and has no ids"):
@@ -300,33 +300,33 @@ FILMS = pd.DataFrame({"item": ITEMS, "year": 1990 + np.arange(21) % 7, "genre": 
 def test_tables_of_features_are_encoded_as_in_training(make):
     kinds = {"year": "number", "genre": "category"}
     films = table_features(FILMS.sample(frac=1, random_state=0), EVENTS.item_ids, kinds=kinds)
-    mine = from_json_and_arrays(make().fit(EVENTS, right_features=films))
+    mine = from_json_and_arrays(make().fit(EVENTS, item_features=films))
     swapped = table_features(FILMS[["genre", "year", "item"]], EVENTS.item_ids, kinds=dict(reversed(kinds.items())))
-    assert np.array_equal(make().fit(EVENTS, right_features=swapped).score_users(), mine.score_users())
+    assert np.array_equal(make().fit(EVENTS, item_features=swapped).score_users(), mine.score_users())
     reordered = table_features(FILMS, Ids(ITEMS[::-1]), kinds=kinds)
-    assert np.array_equal(make().fit(EVENTS, right_features=reordered).score_users(), mine.score_users())
+    assert np.array_equal(make().fit(EVENTS, item_features=reordered).score_users(), mine.score_users())
     new = {"title": ["x", "y"], "genre": ["sea", "war"], "year": [1993, 1996], "film": ["neu", "alt"]}
     assert mine.add_items(features=new).tolist() == ["neu", "alt"]
     expected = mine.score_users()
     for again in (pd.DataFrame(new).set_index("film")[["year", "genre"]], pl.DataFrame(new)):
-        other = make().fit(EVENTS, right_features=films)
+        other = make().fit(EVENTS, item_features=films)
         assert other.add_items(features=again).tolist() == ["neu", "alt"]
         assert np.array_equal(other.score_users(), expected)
     with pytest.raises(ValueError, match="no column 'genre'"):
         mine.add_items(features={"film": ["x"], "year": [1990]})
-    with pytest.raises(ValueError, match=r"right_features must have one row for every id.*21 ids have no row"):
+    with pytest.raises(ValueError, match=r"item_features must have one row for every id.*21 ids have no row"):
         make().fit(
-            EVENTS, right_features=table_features({"item": ["a"], "year": [1]}, Ids(["a"]), kinds={"year": "number"})
+            EVENTS, item_features=table_features({"item": ["a"], "year": [1]}, Ids(["a"]), kinds={"year": "number"})
         )
 
 
 def test_a_table_of_features_beside_a_matrix():
     films = table_features(FILMS, EVENTS.item_ids, kinds={"year": "number", "genre": "category"})
-    mine = model().fit(EVENTS.matrix, right_features=films)
-    assert np.array_equal(mine.score_users(), model().fit(EVENTS.matrix, right_features=films.matrix).score_users())
+    mine = model().fit(EVENTS.matrix, item_features=films)
+    assert np.array_equal(mine.score_users(), model().fit(EVENTS.matrix, item_features=films.matrix).score_users())
     new = pd.DataFrame({"genre": ["sea"], "year": [1993]})
     encoded = films.encoder.transform(new)
     assert np.array_equal(mine.fold_in_items(features=new), mine.fold_in_items(features=encoded))
-    grouped = model().fit(EVENTS, right_features={"film": films, "price": ABOUT_ITEMS[["price"]]})
+    grouped = model().fit(EVENTS, item_features={"film": films, "price": ABOUT_ITEMS[["price"]]})
     one = {"film": new.assign(item="neu"), "price": pd.DataFrame({"price": [0.5]}, index=["neu"])}
     assert grouped.add_items(features=one).tolist() == ["neu"]

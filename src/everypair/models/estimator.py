@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from functools import cache
+import copy
 from typing import Any, Self, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
+from everypair.models.codec import Arrays, Parts, decode, encode
 from everypair.models.files import save_model
-from everypair.models.parts import Arrays, Parts, decode, encode
 from everypair.models.serve_only import Dropped, without_training
 
 SEEN_IN_FIT = ("n_features_in_", "feature_names_in_")  # what scikit-learn itself notes about X
 
 
-class Learnt:
+class FittedAttribute:
     """A fitted attribute: ``name_`` of a model reads ``state_.name``, and does not exist before ``fit``.
 
-    ``Learnt("model")`` reads ``state_.model.name``.
+    ``FittedAttribute("model")`` reads ``state_.model.name``.
 
     >>> from dataclasses import make_dataclass
-    >>> class Model(Stateful):
-    ...     size_ = Learnt()
+    >>> class Model(Estimator):
+    ...     size_ = FittedAttribute()
     >>> model = Model()
     >>> hasattr(model, "size_")
     False
@@ -41,8 +42,6 @@ class Learnt:
         if model is None:
             return self
         if "state_" not in vars(model):
-            if "sharded_" in vars(model):
-                return model.sharded_.attribute(self.field)
             raise AttributeError(f"{type(model).__name__} has no {self.field}_ before fit.")
         value = getattr(model.state_ if self.inside is None else getattr(model.state_, self.inside), self.field)
         return value.refuse() if isinstance(value, Dropped) else value
@@ -51,22 +50,15 @@ class Learnt:
         raise AttributeError(f"{self.field}_ is a part of the fitted state: replace state_ as a whole.")
 
 
-def decoded_state(cls: type, tree: Any, arrays: Arrays) -> Any:
-    """Return the state of a model of ``cls``, or refuse one that is not of the class such models have."""
-    state, wanted = decode(tree, arrays), _state_class(cls)
-    if not isinstance(state, wanted):
-        raise ValueError(f"the state of a {cls.__name__} is a {wanted.__name__}, not a {type(state).__name__}.")
-    return state
-
-
-@cache
 def _state_class(cls: type) -> type:
-    """The class that a model's ``state_`` is annotated with, any where it is not."""
+    """The class of what an estimator learns, any where it does not say."""
+    if "fitted_class" in dir(cls):
+        return cls.fitted_class  # type: ignore[attr-defined]
     wanted = get_type_hints(cls)["state_"]
     return wanted if isinstance(wanted, type) else object
 
 
-class Stateful(BaseEstimator):
+class Estimator(BaseEstimator):
     """Base of estimators that keep what they learnt in ``state_``, a frozen dataclass marked as a part.
 
     ``fit`` sets it once, as its last act; methods that change a fitted model replace it. A state may have ``check()``,
@@ -87,30 +79,40 @@ class Stateful(BaseEstimator):
     def to_parts(self, *, serve_only: bool = False) -> Parts:
         """Return the fitted model as JSON-able values and named arrays; :meth:`from_parts` reads them."""
         if "state_" not in vars(self):
-            if "sharded_" in vars(self):
-                raise ValueError(f"this {type(self).__name__} is on the cluster: gather() brings it here first.")
             raise ValueError(f"this {type(self).__name__} is not fitted yet: there is nothing to write down.")
         arrays: Arrays = {}
-        parameters = {
-            name: None if isinstance(value, np.random.Generator) else value
-            for name, value in self.get_params(deep=False).items()
-        }
-        seen = {name: getattr(self, name) for name in SEEN_IN_FIT if name in vars(self)}
-        values = {
-            "class": type(self).__name__,
-            "parameters": encode(parameters, "parameters", arrays)["dict"],
-            "seen": encode(seen, "seen", arrays)["dict"],
-            "state": encode(without_training(self.state_) if serve_only else self.state_, "state", arrays),
-        }
-        return Parts(values, arrays)
+        model = serve_only_model(self) if serve_only else self
+        return Parts(model.written("", arrays), arrays)
 
     @classmethod
     def from_parts(cls, values: dict[str, Any], arrays: Arrays) -> Self:
         """Return the model that :meth:`to_parts` wrote down."""
+        if values.get("class") != cls.__name__:
+            raise ValueError(f"these are the parts of a {values.get('class')}, not of a {cls.__name__}.")
+        if values.get("state") is None:
+            raise ValueError(f"these are the parts of a {cls.__name__} that was never fitted.")
+        return cls.read(values, arrays)
+
+    def written(self, name: str, arrays: Arrays) -> dict[str, Any]:
+        """This estimator, fitted or not, as JSON; its arrays are put into ``arrays`` under ``name``."""
+        prefix = f"{name}." if name else ""
+        parameters = {
+            key: None if isinstance(value, np.random.Generator) else value
+            for key, value in self.get_params(deep=False).items()
+        }
+        seen = {key: getattr(self, key) for key in SEEN_IN_FIT if key in vars(self)}
+        return {
+            "class": type(self).__name__,
+            "parameters": encode(parameters, f"{prefix}parameters", arrays)["dict"],
+            "seen": encode(seen, f"{prefix}seen", arrays)["dict"],
+            "state": encode(vars(self).get("state_"), f"{prefix}state", arrays),
+        }
+
+    @classmethod
+    def read(cls, values: dict[str, Any], arrays: Arrays) -> Self:
+        """The estimator that :meth:`written` wrote down."""
         if set(values) != {"class", "parameters", "seen", "state"}:
             raise ValueError(f"these are not the parts of a model: {', '.join(map(str, values))}.")
-        if values["class"] != cls.__name__:
-            raise ValueError(f"these are the parts of a {values['class']}, not of a {cls.__name__}.")
         parameters = decode({"dict": values["parameters"]}, arrays)
         unknown = set(parameters) - set(cls._get_param_names())
         if unknown:
@@ -119,7 +121,23 @@ class Stateful(BaseEstimator):
         for name, value in decode({"dict": values["seen"]}, arrays).items():
             if name in SEEN_IN_FIT:
                 setattr(model, name, value)
-        model.state_ = decoded_state(cls, values["state"], arrays)
-        if hasattr(model.state_, "check"):
-            model.state_.check()
+        state, wanted = decode(values["state"], arrays), _state_class(cls)
+        if state is None:
+            return model
+        if not isinstance(state, wanted):
+            raise ValueError(f"the state of a {cls.__name__} is a {wanted.__name__}, not a {type(state).__name__}.")
+        model.state_ = state
+        model.state_.check()
         return model
+
+    def _fitted(self) -> Any:
+        """What was learnt, or a sentence before ``fit``."""
+        check_is_fitted(self)
+        return self.state_
+
+
+def serve_only_model(model: Any) -> Any:
+    """The same model without what only training, explaining or growing it needs, in models inside it too."""
+    smaller = copy.copy(model)
+    smaller.state_ = without_training(model.state_, inside=serve_only_model)
+    return smaller

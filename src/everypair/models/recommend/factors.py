@@ -1,0 +1,103 @@
+"""Fitted values that score by factors: s_ij = u_i · v_j."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from everypair.models.codec import storable
+from everypair.models.recommend.fitted import Answer, NamedValue, Newcomers
+from everypair.models.recommend.positions import checked_rows
+from everypair.models.serve_only import TRAINING_ONLY
+from everypair.models.state_checks import check_array, check_matrix
+from everypair.retrieve import Scores
+from everypair.retrieve.similar import UnitVectors, unit_rows
+from everypair.solvers.loop import Status
+from everypair.types import Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorState(NamedValue):
+    """Factors of both sides and the interactions they were learnt from; a subclass folds in new users."""
+
+    user_factors: Array
+    item_factors: Array
+    interactions: Any
+
+    def check(self) -> None:
+        """Refuse factors that do not fit each other or the interactions."""
+        check_array("user_factors", self.user_factors, None, None)
+        check_array("item_factors", self.item_factors, None, self.user_factors.shape[1])
+        if self.user_factors.dtype != self.item_factors.dtype:
+            raise ValueError("user_factors and item_factors must have one dtype.")
+        check_matrix("interactions", self.interactions, self.shape)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of users and of items."""
+        return len(self.user_factors), len(self.item_factors)
+
+    def known(self, users: NDArray[Any] | None) -> Answer:
+        """Scores of users by position."""
+        if users is None:
+            return Answer(Scores.of_factors(self.user_factors, self.item_factors), self.interactions)
+        return Answer(Scores.of_factors(self.user_factors[users], self.item_factors), self.interactions[users])
+
+    def described(self, users: Newcomers, n_threads: int) -> Answer:
+        """Scores of new users, by the factors that fold-in finds."""
+        left = self.folded_users(users, n_threads)
+        shape = len(left), len(self.item_factors)
+        seen = sp.csr_array(shape, dtype=left.dtype) if users.events is None else self.rows_of(users)
+        return Answer(Scores.of_factors(left, self.item_factors), seen)
+
+    def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
+        """Scores of the pairs (users[t], items[t])."""
+        return np.asarray(np.einsum("ij,ij->i", self.user_factors[users], self.item_factors[items]))
+
+    def rows_of(self, users: Newcomers) -> Any:
+        """The events of new users, checked (csr, c × n)."""
+        return checked_rows(users.events, len(self.item_factors), self.item_factors.dtype)
+
+    def events_alone(self, users: Newcomers) -> Any:
+        """The events of new users of a model that knows neither features nor targets."""
+        if users.features is not None:
+            raise ValueError("this model was fitted without features: describe new users by interactions.")
+        if any(part is not None for part in (users.targets, users.weights, users.values)):
+            raise ValueError("this model knows no targets or weights: describe new users by interactions alone.")
+        return self.rows_of(users)
+
+    def folded_users(self, users: Newcomers, n_threads: int) -> Array:
+        """Factors of new users (c × k)."""
+        raise NotImplementedError
+
+
+@storable
+@dataclass(frozen=True, kw_only=True)
+class TrainedState(FactorState):
+    """Factors that sweeps have learnt: one dict per sweep, the last objective, why training stopped."""
+
+    rank: int
+    history: list[dict[str, Any]] = field(metadata=TRAINING_ONLY)
+    objective: float | None
+    status: Status
+
+    @property
+    def n_iter(self) -> int:
+        """Number of sweeps."""
+        return len(self.history)
+
+    def vectors(self, side: int) -> Array:
+        """The columns of a side's factors that are learnt: what a cosine should compare."""
+        return self.item_factors if side else self.user_factors
+
+    def item_vectors(self) -> UnitVectors:
+        """Every item's factors, scaled to length 1."""
+        return [(1.0, unit_rows(self.vectors(1)))]
+
+    def user_vectors(self) -> UnitVectors:
+        """Every user's factors, scaled to length 1."""
+        return [(1.0, unit_rows(self.vectors(0)))]

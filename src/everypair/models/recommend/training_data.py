@@ -1,0 +1,72 @@
+"""What ``fit`` is given, brought to positions: events become a matrix and ids, everything else follows those ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from everypair.check import as_frame
+from everypair.data.matching import Known, as_events, held_out_matrix
+from everypair.features.named_columns import aligned_rows
+from everypair.models.recommend.positions import KINDS
+
+V = TypeVar("V")
+BOTH_OR_NEITHER = "give both as events with ids, or both as matrices of the same users and items"
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Interactions as a matrix, ids where they had some, features, validation and times in the same order."""
+
+    matrix: Any
+    ids: Known | None
+    features: tuple[Any, Any]
+    validation: Any
+    times: Any
+
+    def named(self, value: V) -> V:
+        """A fitted value with these ids."""
+        users, items = (None, None) if self.ids is None else self.ids
+        return replace(value, user_ids=users, item_ids=items)  # type: ignore[type-var]
+
+
+def training_data(
+    interactions: Any,
+    *,
+    features: tuple[Any, Any] = (None, None),
+    graphs: tuple[Any, Any] = (None, None),
+    validation: Any = None,
+    times: Any = None,
+) -> TrainingData:
+    """Read interactions, events with ids or a matrix, and what is said of (users, items) besides.
+
+    >>> data = training_data({"user": ["bob", "ann"], "item": ["rain", "blue"]})
+    >>> data.ids.users, data.matrix.toarray().tolist()
+    (Ids(2: 'ann', 'bob'), [[1.0, 0.0], [0.0, 1.0]])
+    """
+    events = as_events(interactions, "interactions", verbose=True)
+    if events is None:
+        if validation is not None and as_events(validation, "validation") is not None:
+            raise ValueError(f"validation has ids and interactions has none: {BOTH_OR_NEITHER}.")
+        return TrainingData(interactions, None, features, validation, times)
+    ids = Known(events.user_ids, events.item_ids)
+    features = aligned_features(features, ids)
+    for kind, graph in zip(KINDS, graphs):
+        if as_frame(graph, f"{kind}_graph") is not None:
+            raise TypeError(
+                f"{kind}_graph must be a matrix in the order of the events' {kind}_ids: "
+                "everypair.features.edge_graph makes one of a list of edges."
+            )
+    held_out = None if validation is None else as_events(validation, "validation")
+    if held_out is not None:
+        validation = held_out_matrix(held_out, ids, "validation")
+    return TrainingData(events.matrix, ids, features, validation, events.times if times is None else times)
+
+
+def aligned_features(features: tuple[Any, Any], ids: Known) -> tuple[Any, Any]:
+    """The features of users and items in the order of their ids."""
+    users, items = (
+        None if part is None else aligned_rows(part, ids[side], side, f"{KINDS[side]}_features")
+        for side, part in enumerate(features)
+    )
+    return users, items
