@@ -22,8 +22,8 @@ from everypair import (
     tune,
 )
 from everypair.data import read_events
+from everypair.data.splits import hold_out
 from everypair.evaluate import ranking_metrics
-from everypair.models.recommend.blend.weights import hold_out
 from everypair.tuning import search, trial
 from everypair.tuning.search import crossed_gains
 from everypair.tuning.trial import Trial

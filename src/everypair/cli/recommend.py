@@ -178,9 +178,9 @@ def _listed(path: Path, users: Any) -> list[str]:
 
 def _new(events: Any, items: Any) -> tuple[Any, Any]:
     """Return the ids of new users and their events as rows over known items."""
-    from everypair.data.matching import Known, match_events
+    from everypair.data.matching import IdPair, match_events
 
-    matched = match_events(events, Known(events.user_ids, items))
+    matched = match_events(events, IdPair(events.user_ids, items))
     if len(matched.unknown_items):
         items.index(matched.unknown_items, "item")  # which names them and those they are like
     return events.user_ids.values, matched.matrix

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from everypair import check
-from everypair.data.matching import Known, as_events
+from everypair.data.matching import IdPair, as_events
 from everypair.data.pairs import Pairs
 from everypair.data.splits import split_entries
 from everypair.evaluate.by_id import without_ids
@@ -88,7 +88,7 @@ def report(
     events, known = as_events(train, "train"), known_ids(model)
     if events is not None:
         times = events.times if times is None else times
-        known = known or Known(events.user_ids, events.item_ids)
+        known = known or IdPair(events.user_ids, events.item_ids)
     if known is not None:
         user_ids = known.users if user_ids is None else user_ids
         item_ids = known.items if item_ids is None else item_ids

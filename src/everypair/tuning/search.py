@@ -23,7 +23,7 @@ from sklearn.base import clone
 from everypair import check
 from everypair.data.matching import as_events
 from everypair.data.pairs import Pairs
-from everypair.models.recommend.blend.weights import hold_out
+from everypair.data.splits import hold_out
 from everypair.models.recommend.positions import KINDS
 from everypair.models.recommend.training_data import training_data
 from everypair.parallel import resolve_threads

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from everypair.check import integer
 from everypair.data.ids import Ids, named_filter
-from everypair.data.matching import Known, as_events, held_out_matrix
+from everypair.data.matching import IdPair, as_events, held_out_matrix
 from everypair.distribute.answering.output import absolute, check_folder, write_lists
 from everypair.distribute.sharded_pairs import ShardedPairs
 from everypair.distribute.solving.solver import ShardedSide
@@ -157,7 +157,7 @@ class ShardedModel:
         if events is not None:
             assert self.user_ids is not None
             assert self.item_ids is not None
-            held_out = held_out_matrix(events, Known(self.user_ids, self.item_ids), name)
+            held_out = held_out_matrix(events, IdPair(self.user_ids, self.item_ids), name)
         return held_out_positives(held_out, self.pairs.shape, name)
 
     def gather(self) -> tuple[Array, Array]:

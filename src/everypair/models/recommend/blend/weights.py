@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.data.splits import split_entries, split_leave_last, split_time
 from everypair.metrics.patterns import positive_pattern, stored_pattern
 from everypair.metrics.per_row import ndcg
 from everypair.metrics.ranking import Ranker, check_truth
@@ -22,23 +21,8 @@ from everypair.types import Array
 Weights = tuple[float, ...]
 GRID = (0.0, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 LENGTH = 10  # of the lists whose nDCG decides
-SHARE = 0.1  # of the entries is held out
 MOST_USERS = 10_000  # are measured, drawn at random where there are more
 MEMORY_MB = 128  # of float32 scores of one part at a time
-SPLITS = ("random", "last", "time")
-
-
-def hold_out(interactions: Any, held_out: str, times: Any, seed: int) -> tuple[Any, Any]:
-    """(train, held out) by the name of a splitter; two of them need the times of the stored pairs."""
-    if held_out not in SPLITS:
-        raise ValueError(f"held_out must be one of {', '.join(map(repr, SPLITS))}, got {held_out!r}.")
-    if held_out == "random":
-        return split_entries(interactions, SHARE, random_state=seed)
-    if times is None:
-        raise ValueError(f"held_out={held_out!r} needs the times of the stored pairs: fit(interactions, times=…).")
-    if held_out == "last":
-        return split_leave_last(interactions, times)
-    return split_time(interactions, times, SHARE)
 
 
 def search_weights(
