@@ -24,6 +24,7 @@ from everypair import (
     MultiLabelMF,
     OneClassMF,
     Popularity,
+    Side,
     SubsampledMF,
     TwoTower,
     load,
@@ -59,21 +60,21 @@ RECOMMENDERS = {
         **FEW, biases=True, negative_scheme=(np.ones(M), np.arange(1.0, N + 1)), weighting=("degree", 0.3)
     ).fit(EVENTS, targets=TARGETS),
     "one-class, imputed": lambda: OneClassMF(**FEW, negative_value=(np.ones((M, 1)), np.ones((N, 1)))).fit(LIKES),
-    "one-class, features, graph": lambda: OneClassMF(**FEW, fit_intercept=True, dtype="float64").fit(
+    "one-class, features, graph": lambda: OneClassMF(**FEW, users=Side(fit_intercept=True), dtype="float64").fit(
         EVENTS, item_graph=GRAPH, **SIDES
     ),
     "one-class, validation": lambda: OneClassMF(**FEW).fit(LIKES, validation=np.roll(LIKES, 1, 1) * (LIKES == 0)),
     "subsampled": lambda: SubsampledMF(**FEW, scheme="item-count", resample=True).fit(EVENTS, **SIDES),
     "ensemble": lambda: EnsembleMF(n_models=2, **FEW).fit(EVENTS),
     "bpr": lambda: BPR(**FEW).fit(EVENTS),
-    "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, RIGHT),
+    "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, item_features=RIGHT),
     "item-item, all": lambda: ItemItem(neighbors=None).fit(LIKES),
     "popularity": lambda: Popularity().fit(EVENTS),
     "two towers": lambda: TwoTower(widths=(4,), **FEW).fit(EVENTS, **SIDES),
-    "blend": lambda: Blend([OneClassMF(**FEW), ItemItem(neighbors=4), Popularity(), BPR(**FEW)], random_state=0).fit(
-        LIKES, item_features=RIGHT
-    ),
-    "blend, weights": lambda: Blend([OneClassMF(**FEW), ItemItem()], weights="auto", random_state=0).fit(LIKES),
+    "blend": lambda: Blend(
+        models=[OneClassMF(**FEW), ItemItem(neighbors=4), Popularity(), BPR(**FEW)], random_state=0
+    ).fit(LIKES, item_features=RIGHT),
+    "blend, weights": lambda: Blend(models=[OneClassMF(**FEW), ItemItem()], weights="auto", random_state=0).fit(LIKES),
 }
 CLASSIFIERS = {
     "multi-label": lambda: MultiLabelMF(**FEW, reg=0.1, threshold=0.2).fit(X, Y),
@@ -297,19 +298,19 @@ def test_files_that_hold_no_model_are_refused(tmp_path):
     write_file(path, "checkpoint", values, arrays)
     with pytest.raises(ModelFileError, match="it is a checkpoint, not a model"):
         load(path)
-    without = {name: array for name, array in arrays.items() if name != "state.left_factors"}
+    without = {name: array for name, array in arrays.items() if name != "state.user_factors"}
     write_file(path, "model", values, without)
-    with pytest.raises(ModelFileError, match=r"'state\.left_factors' is missing"):
+    with pytest.raises(ModelFileError, match=r"'state\.user_factors' is missing"):
         load(path)
 
 
 @pytest.mark.parametrize(
     ("name", "changed", "words"),
     [
-        ("one-class", {"state.left_factors": np.ones((M - 1, 3), np.float32)}, "interactions must be a sparse matrix"),
-        ("one-class", {"state.right_factors": np.ones((N, 2), np.float32)}, r"right_factors must be an array of shape"),
-        ("one-class", {"state.right_factors": np.ones((N, 3))}, "must have one dtype"),
-        ("one-class", {"state.right_factors": np.ones((N, 3), int)}, "must be an array of floating-point numbers"),
+        ("one-class", {"state.user_factors": np.ones((M - 1, 3), np.float32)}, "interactions must be a sparse matrix"),
+        ("one-class", {"state.item_factors": np.ones((N, 2), np.float32)}, r"item_factors must be an array of shape"),
+        ("one-class", {"state.item_factors": np.ones((N, 3))}, "must have one dtype"),
+        ("one-class", {"state.item_factors": np.ones((N, 3), int)}, "must be an array of floating-point numbers"),
         ("one-class", {"state.negatives.right": np.ones(N + 1)}, "negatives must be an array of shape"),
         ("one-class", {"state.interactions.indices": None}, "entries outside"),
         ("one-class, biases, arrays", {"state.targets": np.ones(3, np.float32)}, "targets must be an array of shape"),

@@ -18,12 +18,12 @@ from everypair import (
     OneClassMF,
     Popularity,
     plot_history,
-    plot_sensitivity,
     report,
     tune,
 )
 from everypair.data import read_events, split_entries, split_per_row
 from everypair.evaluate import list_metrics, ranking_metrics
+from everypair.plots import plot_sensitivity
 from everypair.plots.measure import exposure, grouped, hits, measure_model
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -171,7 +171,7 @@ def test_samples_are_real_lists(tmp_path):
 EVERY = [
     ItemItem(),
     Popularity(),
-    Blend([ItemItem(), MODEL]),
+    Blend(models=[ItemItem(), MODEL]),
     EnsembleMF(2, rank=4, max_iter=3),
     BPR(rank=4, max_iter=3),
 ]

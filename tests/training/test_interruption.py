@@ -81,7 +81,7 @@ def test_one_after_the_other_raises():
 def test_an_ensemble_is_the_mean_of_its_members_so_far():
     options = {"rank": 3, "random_state": 0, "tol": 0.0, "max_iter": 4, "n_threads": 1}
     with pytest.warns(InterruptedTraining, match="mean of 2 of 5 members") as said:
-        fitted = EnsembleMF(5, **options).fit(MATRIX, callbacks=[at_sweep(6)])
+        fitted = EnsembleMF(n_models=5, **options).fit(MATRIX, callbacks=[at_sweep(6)])
     assert (fitted.n_models_, fitted.n_iter_, len(said)) == (2, 6, 1)
     assert fitted.recommend(n=1)[0].shape == (30, 1)
 
@@ -98,8 +98,8 @@ def test_an_ensemble_drops_a_member_without_a_sweep(monkeypatch):
     monkeypatch.setattr("everypair.solvers.alternating.Alternating.step", third)
     options = {"rank": 3, "random_state": 0, "tol": 0.0, "max_iter": 2, "n_threads": 1, "solver": "newton"}
     with pytest.warns(InterruptedTraining, match="mean of 2 of 5 members"):
-        fitted = EnsembleMF(5, **options).fit(MATRIX)
-    assert np.array_equal(fitted.item_factors_, EnsembleMF(2, **options).fit(MATRIX).item_factors_)
+        fitted = EnsembleMF(n_models=5, **options).fit(MATRIX)
+    assert np.array_equal(fitted.item_factors_, EnsembleMF(n_models=2, **options).fit(MATRIX).item_factors_)
 
 
 def test_an_ensemble_keeps_its_first_member_cut_short():
@@ -107,7 +107,7 @@ def test_an_ensemble_keeps_its_first_member_cut_short():
         ctrl_c()
 
     with pytest.warns(InterruptedTraining, match="mean of 1 of 2 members"):
-        EnsembleMF(2, rank=3, random_state=0).fit(MATRIX, callbacks=[press])
+        EnsembleMF(n_models=2, rank=3, random_state=0).fit(MATRIX, callbacks=[press])
 
 
 def pressing(cls, at_fit, monkeypatch):
@@ -128,7 +128,7 @@ def pressing(cls, at_fit, monkeypatch):
 def test_a_blend_keeps_the_models_so_far(monkeypatch):
     pressing(ItemItem, 1, monkeypatch)
     with pytest.warns(InterruptedTraining, match="the blend is 1 of 2 models"):
-        fitted = Blend([model(), ItemItem()]).fit(MATRIX)
+        fitted = Blend(models=[model(), ItemItem()]).fit(MATRIX)
     assert (len(fitted.models_), fitted.weights_, fitted.models_[0].n_iter_) == (1, (1.0,), 6)
     assert np.array_equal(fitted.recommend(n=3)[0], model().fit(MATRIX).recommend(n=3)[0])
 
@@ -136,14 +136,14 @@ def test_a_blend_keeps_the_models_so_far(monkeypatch):
 def test_a_blend_whose_weights_are_not_found_yet(monkeypatch):
     pressing(OneClassMF, 1, monkeypatch)
     with pytest.warns(InterruptedTraining, match="the blend is 1 of 2 models") as said:
-        fitted = Blend([model(), ItemItem()], weights="auto").fit(MATRIX)
+        fitted = Blend(models=[model(), ItemItem()], weights="auto").fit(MATRIX)
     assert (len(said), fitted.models_[0].n_iter_, fitted.search_) == (1, 2, None)
 
 
 def test_a_blend_that_is_complete_but_for_the_last_sweeps(monkeypatch):
     pressing(OneClassMF, 2, monkeypatch)
     with pytest.warns(InterruptedTraining, match="the blend is 2 of 2 models"):
-        fitted = Blend([ItemItem(), model()], weights="auto").fit(MATRIX)
+        fitted = Blend(models=[ItemItem(), model()], weights="auto").fit(MATRIX)
     assert [entry["weights"] for entry in fitted.search_]
     assert fitted.models_[1].n_iter_ == 2
 

@@ -185,7 +185,7 @@ def test_at_most_so_many_users(monkeypatch):
     ("estimator", "searched"),
     [
         (SubsampledMF(max_iter=6, rank=8), {"ratio", "reg"}),
-        (EnsembleMF(2, max_iter=4, rank=8), {"ratio", "reg"}),
+        (EnsembleMF(n_models=2, max_iter=4, rank=8), {"ratio", "reg"}),
         (BPR(max_iter=5, rank=8), {"learning_rate", "reg"}),
         (ItemItem(), {"reg", "reg_scale", "negative_weight", "user_exponent"}),
         (OneClassMF(max_iter=5, biases=True), {"rank", "reg", "negative_weight", "weighting"}),
@@ -207,7 +207,7 @@ def test_every_recommender_can_be_tuned(estimator, searched):
 
 def test_a_blend_has_what_one_names():
     found = tune(
-        Blend([model(), ItemItem()]), MATRIX, trials=3, space={"weights": [(1.0, 0.0), (1.0, 0.3), (0.0, 1.0)]}
+        Blend(models=[model(), ItemItem()]), MATRIX, trials=3, space={"weights": [(1.0, 0.0), (1.0, 0.3), (0.0, 1.0)]}
     )
     assert {row["weights"] for row in found.table} == {None, (1.0, 0.0), (1.0, 0.3), (0.0, 1.0)}
 

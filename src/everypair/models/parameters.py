@@ -64,7 +64,7 @@ def estimator(cls: Class) -> Class:
         if not one.metadata["text"]:
             setattr(cls, name, field(default=one.default, metadata=_inherited(cls, name).metadata))
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
-    order = [*own, *(one.name for one in fields(made) if one.name not in own)]
+    order = list(dict.fromkeys(name for base in made.__mro__ for name in _declared(base)))
     signature = inspect.signature(made.__init__)
     in_order = [signature.parameters[name] for name in ("self", *order)]
     made.__init__.__signature__ = signature.replace(parameters=in_order)
@@ -79,6 +79,12 @@ def checked(model: Any) -> SimpleNamespace:
         value, look = getattr(model, one.name), one.metadata["check"]
         values[one.name] = value if look is None else look(one.name, value)
     return SimpleNamespace(**values)
+
+
+def _declared(cls: type) -> list[str]:
+    """The names that a class itself declares as parameters."""
+    parameters = {one.name for one in fields(cls)} if "__dataclass_fields__" in vars(cls) else set()
+    return [name for name in inspect.get_annotations(cls) if name in parameters]
 
 
 def _inherited(cls: type, name: str) -> Any:
