@@ -66,8 +66,8 @@ MISTAKES = {
     "validation on what is learnt": (lambda: model().fit(TRAIN, validation=TRAIN), "stored in interactions"),
     "threads below all": (lambda: OneClassMF(rank=3, n_threads=-5).fit(TRAIN), "n_threads must be"),
     "one function for a list": (lambda: model().fit(TRAIN, callbacks=print), r"callbacks=\[f\]"),
-    "classes for models": (lambda: Blend([OneClassMF, ItemItem]).fit(TRAIN), "models must hold recommenders"),
-    "too few weights": (lambda: Blend([model(), ItemItem()], weights=[1.0]).fit(TRAIN), "2 finite numbers"),
+    "classes for models": (lambda: Blend(models=[OneClassMF, ItemItem]).fit(TRAIN), "models must hold recommenders"),
+    "too few weights": (lambda: Blend(models=[model(), ItemItem()], weights=[1.0]).fit(TRAIN), "2 finite numbers"),
     # features
     "a path for features": (lambda: model().fit(TRAIN, item_features="films.csv"), "table_features"),
     "features of the other side": (lambda: model().fit(EVENTS, user_features=ABOUT), "no id in its index"),

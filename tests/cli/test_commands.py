@@ -112,7 +112,7 @@ def test_blocks_of_many_users_give_the_bits_of_one_call(folder, run, monkeypatch
     seen = sp.random_array((9000, 300), density=0.01, format="csr", dtype=np.float32, rng=random)
     model = everypair.Popularity().fit(seen)
     left, right = (random.standard_normal((rows, 16), np.float32) for rows in seen.shape)
-    model.state_ = replace(model.state_, left_factors=left, right_factors=right)
+    model.state_ = replace(model.state_, user_factors=left, item_factors=right)
     model.save("many.ep")
     monkeypatch.setattr("everypair.cli.recommend.MOST_ROWS", 4100)
     run("recommend", "many.ep", "--all", "-n", 5, "-o", "many.parquet")
