@@ -64,7 +64,7 @@ def test_grid_search_is_what_one_would_do_by_hand():
 
 
 @pytest.mark.parametrize(
-    "model", [ItemItem(), Popularity(), Blend([ItemItem(), MODEL])], ids=lambda m: type(m).__name__
+    "model", [ItemItem(), Popularity(), Blend(models=[ItemItem(), MODEL])], ids=lambda m: type(m).__name__
 )
 @pytest.mark.parametrize("cv", [KFold(3, shuffle=True, random_state=0), ShuffleSplit(2, random_state=0), EntrySplit()])
 def test_scikit_learns_own_splitters(model, cv):

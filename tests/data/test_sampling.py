@@ -34,7 +34,9 @@ def test_draws_follow_the_scheme(scheme):
     pairs, matrix = random_pairs()
     left, right = matrix.sum(axis=1), matrix.sum(axis=0)
     p = left if scheme == "user-count" else np.ones(40)
-    q = {"item-count": right, "item-rarity": 40 - right, "item-inverse": 1 / np.maximum(right, 1)}.get(scheme, np.ones(30))
+    q = {"item-count": right, "item-rarity": 40 - right, "item-inverse": 1 / np.maximum(right, 1)}.get(
+        scheme, np.ones(30)
+    )
     chances = np.where(matrix, 0, np.outer(p, q))
     chances /= chances.sum()
     random = np.random.default_rng(0)

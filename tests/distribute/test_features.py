@@ -35,8 +35,10 @@ def model(**parameters):
 @pytest.mark.parametrize("name", CASES)
 def test_the_objective_of_one_machine(name, clients):
     left, right, parameters = CASES[name]
-    alone = model(**parameters).fit(PAIRS, left, right)
-    there = model(**parameters).fit(PAIRS, left, right, client=Cluster(clients(2), shards=SHARDS))
+    alone = model(**parameters).fit(PAIRS, user_features=left, item_features=right)
+    there = model(**parameters).fit(
+        PAIRS, user_features=left, item_features=right, client=Cluster(clients(2), shards=SHARDS)
+    )
     values = [entry["objective"] for entry in there.history_]
     assert all(new <= old * (1 + 1e-9) for old, new in pairwise(values))
     assert there.objective_ < alone.objective_ * 1.005  # it may be lower: both are on their way
@@ -48,7 +50,9 @@ def test_the_objective_of_one_machine(name, clients):
 
 def test_the_objective_is_that_of_the_model_that_comes_back(clients):
     """F by brute force over the whole matrix, from the gathered factors and weights."""
-    there = model(own_vectors=(True, False), max_iter=3).fit(PAIRS, X, Z, client=Cluster(clients(2), shards=SHARDS))
+    there = model(own_vectors=(True, False), max_iter=3).fit(
+        PAIRS, user_features=X, item_features=Z, client=Cluster(clients(2), shards=SHARDS)
+    )
     U, V = there.user_factors_, there.item_factors_
     W, H = there.user_feature_weights_, there.item_feature_weights_
     assert pytest.approx(Z @ H, abs=1e-9) == V
@@ -65,7 +69,9 @@ def test_the_objective_is_that_of_the_model_that_comes_back(clients):
 @pytest.mark.parametrize(("own", "workers"), [(True, (1, 2, 4)), (False, (1, 2))])
 def test_the_same_bits_on_any_number_of_workers(own, workers, clients):
     one, *others = (
-        model(own_vectors=own, max_iter=3, dtype="float32").fit(PAIRS, X, Z, client=Cluster(clients(n), shards=SHARDS))
+        model(own_vectors=own, max_iter=3, dtype="float32").fit(
+            PAIRS, user_features=X, item_features=Z, client=Cluster(clients(n), shards=SHARDS)
+        )
         for n in workers
     )
     for other in others:
@@ -77,14 +83,16 @@ def test_the_same_bits_on_any_number_of_workers(own, workers, clients):
 def test_wide_features_have_a_diagonal_preconditioner(clients):
     wide = sp.hstack([Z, sp.random_array((ITEMS, 2100), density=0.002, rng=random)], format="csr")
     parameters = {"own_vectors": (True, False), "max_iter": 6}
-    alone = model(**parameters).fit(PAIRS, None, wide)
-    there = model(**parameters).fit(PAIRS, None, wide, client=Cluster(clients(2), shards=SHARDS))
+    alone = model(**parameters).fit(PAIRS, user_features=None, item_features=wide)
+    there = model(**parameters).fit(
+        PAIRS, user_features=None, item_features=wide, client=Cluster(clients(2), shards=SHARDS)
+    )
     assert there.objective_ < alone.objective_ * 1.01
     assert there.sharded_.sides[1].features.columns == 2120 > EXACT_FEATURES
 
 
 def test_new_users_by_their_features(clients):
-    there = model(max_iter=2).fit(PAIRS, X, Z, client=Cluster(clients(2), shards=SHARDS))
+    there = model(max_iter=2).fit(PAIRS, user_features=X, item_features=Z, client=Cluster(clients(2), shards=SHARDS))
     assert there.fold_in_users(features=X[:2]) == pytest.approx(X[:2] @ there.user_feature_weights_)
     items, _ = there.recommend(features=X[:5], n=3)
     assert items.shape == (5, 3)
@@ -92,28 +100,28 @@ def test_new_users_by_their_features(clients):
 
 def test_a_training_with_features_goes_on_from_its_checkpoint(clients, tmp_path):
     cluster = Cluster(clients(2), shards=SHARDS)
-    whole = model(max_iter=5).fit(PAIRS, X, Z, client=cluster)
+    whole = model(max_iter=5).fit(PAIRS, user_features=X, item_features=Z, client=cluster)
     keep = ShardCheckpoint(tmp_path / "run", every=3)
-    model(max_iter=3).fit(PAIRS, X, Z, client=cluster, callbacks=[keep])
-    again = model(max_iter=5).fit(PAIRS, X, Z, client=cluster, callbacks=[keep])
+    model(max_iter=3).fit(PAIRS, user_features=X, item_features=Z, client=cluster, callbacks=[keep])
+    again = model(max_iter=5).fit(PAIRS, user_features=X, item_features=Z, client=cluster, callbacks=[keep])
     assert np.array_equal(whole.user_factors_, again.user_factors_)
     assert np.array_equal(whole.user_feature_weights_, again.user_feature_weights_)
     with pytest.raises(ValueError, match="another training"):
-        model(max_iter=5).fit(PAIRS, X + 1, Z, client=cluster, callbacks=[keep])
+        model(max_iter=5).fit(PAIRS, user_features=X + 1, item_features=Z, client=cluster, callbacks=[keep])
 
 
 def test_what_is_not_done_there(clients):
     with pytest.raises(ValueError, match="no graphs"):
         model().fit(PAIRS, user_graph=sp.eye_array(USERS), client=clients(2))
     with pytest.raises(ValueError, match="user_features"):
-        model().fit(PAIRS, X[:-1], client=clients(2))
+        model().fit(PAIRS, user_features=X[:-1], client=clients(2))
 
 
 def test_collinear_features_without_a_ridge(clients):
     groups = np.eye(3)[np.arange(USERS) % 3]
     collinear = np.hstack([groups, np.ones((USERS, 1))])
     parameters = {"feature_reg": 0.0, "dtype": "float32", "max_iter": 6}
-    alone = model(**parameters).fit(PAIRS, collinear)
-    there = model(**parameters).fit(PAIRS, collinear, client=Cluster(clients(2), shards=SHARDS))
+    alone = model(**parameters).fit(PAIRS, user_features=collinear)
+    there = model(**parameters).fit(PAIRS, user_features=collinear, client=Cluster(clients(2), shards=SHARDS))
     assert there.objective_ < alone.objective_ * 1.01
     assert np.abs(there.user_feature_weights_).max() < 100

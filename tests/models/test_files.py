@@ -66,24 +66,28 @@ RECOMMENDERS = {
     "subsampled": lambda: SubsampledMF(**FEW, scheme="item-count", resample=True).fit(EVENTS, **SIDES),
     "ensemble": lambda: EnsembleMF(n_models=2, **FEW).fit(EVENTS),
     "bpr": lambda: BPR(**FEW).fit(EVENTS),
-    "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, RIGHT),
+    "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, user_features=RIGHT),
     "item-item, all": lambda: ItemItem(neighbors=None).fit(LIKES),
     "popularity": lambda: Popularity().fit(EVENTS),
     "two towers": lambda: TwoTower(widths=(4,), **FEW).fit(EVENTS, **SIDES),
-    "blend": lambda: Blend([OneClassMF(**FEW), ItemItem(neighbors=4), Popularity(), BPR(**FEW)], random_state=0).fit(
-        LIKES, item_features=RIGHT
-    ),
-    "blend, weights": lambda: Blend([OneClassMF(**FEW), ItemItem()], weights="auto", random_state=0).fit(LIKES),
+    "blend": lambda: Blend(
+        models=[OneClassMF(**FEW), ItemItem(neighbors=4), Popularity(), BPR(**FEW)], random_state=0
+    ).fit(LIKES, item_features=RIGHT),
+    "blend, weights": lambda: Blend(models=[OneClassMF(**FEW), ItemItem()], weights="auto", random_state=0).fit(LIKES),
 }
 CLASSIFIERS = {
-    "multi-label": lambda: MultiLabelMF(**FEW, reg=0.1, threshold=0.2).fit(X, Y),
-    "multi-label, kernel": lambda: MultiLabelMF(**FEW, reg=0.1, kernel="rbf", n_landmarks=9).fit(X, sp.csr_array(Y)),
-    "multi-label, automatic": lambda: MultiLabelMF(random_state=0, label_weight=np.arange(1.0, 5.0)).fit(X, Y),
-    "relevance": lambda: BinaryRelevance().fit(X, Y),
-    "plst": lambda: PLST(rank=2).fit(X, Y),
-    "cplst": lambda: CPLST(rank=2).fit(X, Y),
-    "wsabie": lambda: WSABIE(rank=2, random_state=0).fit(X, Y),
-    "compressed sensing": lambda: BayesianCompressedSensing(rank=3, random_state=0, max_iter=3).fit(X, Y),
+    "multi-label": lambda: MultiLabelMF(**FEW, reg=0.1, threshold=0.2).fit(X, user_features=Y),
+    "multi-label, kernel": lambda: MultiLabelMF(**FEW, reg=0.1, kernel="rbf", n_landmarks=9).fit(
+        X, user_features=sp.csr_array(Y)
+    ),
+    "multi-label, automatic": lambda: MultiLabelMF(random_state=0, label_weight=np.arange(1.0, 5.0)).fit(
+        X, user_features=Y
+    ),
+    "relevance": lambda: BinaryRelevance().fit(X, user_features=Y),
+    "plst": lambda: PLST(rank=2).fit(X, user_features=Y),
+    "cplst": lambda: CPLST(rank=2).fit(X, user_features=Y),
+    "wsabie": lambda: WSABIE(rank=2, random_state=0).fit(X, user_features=Y),
+    "compressed sensing": lambda: BayesianCompressedSensing(rank=3, random_state=0, max_iter=3).fit(X, user_features=Y),
 }
 COMPLETIONS = {
     "mlrm": lambda: MLRM(**FIXED).fit(PARTIAL, **SIDES),

@@ -171,7 +171,7 @@ def test_samples_are_real_lists(tmp_path):
 EVERY = [
     ItemItem(),
     Popularity(),
-    Blend([ItemItem(), MODEL]),
+    Blend(models=[ItemItem(), MODEL]),
     EnsembleMF(2, rank=4, max_iter=3),
     BPR(rank=4, max_iter=3),
 ]

@@ -7,8 +7,8 @@ import pytest
 from numba import njit
 from sklearn.base import clone
 
+from everypair import OneClassMF
 from everypair.kernels.row_newton import solve_rows
-from everypair.models import OneClassMF
 from everypair.problem.losses import LOSSES, Loss, get_loss
 from everypair.solvers.half_step import RowSteps, half_step
 

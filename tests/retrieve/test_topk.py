@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair.retrieve import most_similar, top_k
-from everypair.retrieve.topk import tile_bytes, tile_shape
+from everypair.retrieve.tiles import tiles_of_factors
 
 
 def integer_factors(rows, n_items, rank=6, seed=0, dtype=np.float32):
@@ -164,10 +164,10 @@ def test_scratch_memory_stays_in_the_budget(n_threads, memory_mb, allow):
 @pytest.mark.parametrize("rank", [1, 64, 5000])
 @pytest.mark.parametrize("memory_mb", [3, 64, 1000])
 def test_tile_shapes_fit_the_formula(rows, rank, memory_mb):
-    size, width = tile_shape(rows, rank, 8, memory_mb)
+    size, width, needed = tiles_of_factors(rows, rank, 8, memory_mb)
     assert size >= 1
     assert width >= 64
-    assert tile_bytes(size, width, rank, 8) <= memory_mb * 2**20
+    assert needed == 8 * width * (size + rank) + 24 * size <= memory_mb * 2**20
 
 
 @pytest.mark.parametrize(

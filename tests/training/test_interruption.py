@@ -128,7 +128,7 @@ def pressing(cls, at_fit, monkeypatch):
 def test_a_blend_keeps_the_models_so_far(monkeypatch):
     pressing(ItemItem, 1, monkeypatch)
     with pytest.warns(InterruptedTraining, match="the blend is 1 of 2 models"):
-        fitted = Blend([model(), ItemItem()]).fit(MATRIX)
+        fitted = Blend(models=[model(), ItemItem()]).fit(MATRIX)
     assert (len(fitted.models_), fitted.weights_, fitted.models_[0].n_iter_) == (1, (1.0,), 6)
     assert np.array_equal(fitted.recommend(n=3)[0], model().fit(MATRIX).recommend(n=3)[0])
 
@@ -136,14 +136,14 @@ def test_a_blend_keeps_the_models_so_far(monkeypatch):
 def test_a_blend_whose_weights_are_not_found_yet(monkeypatch):
     pressing(OneClassMF, 1, monkeypatch)
     with pytest.warns(InterruptedTraining, match="the blend is 1 of 2 models") as said:
-        fitted = Blend([model(), ItemItem()], weights="auto").fit(MATRIX)
+        fitted = Blend(models=[model(), ItemItem()], weights="auto").fit(MATRIX)
     assert (len(said), fitted.models_[0].n_iter_, fitted.search_) == (1, 2, None)
 
 
 def test_a_blend_that_is_complete_but_for_the_last_sweeps(monkeypatch):
     pressing(OneClassMF, 2, monkeypatch)
     with pytest.warns(InterruptedTraining, match="the blend is 2 of 2 models"):
-        fitted = Blend([ItemItem(), model()], weights="auto").fit(MATRIX)
+        fitted = Blend(models=[ItemItem(), model()], weights="auto").fit(MATRIX)
     assert [entry["weights"] for entry in fitted.search_]
     assert fitted.models_[1].n_iter_ == 2
 
@@ -188,7 +188,7 @@ def test_ctrl_c_in_the_ridge_search_keeps_the_best_candidate(monkeypatch, wide):
 
     monkeypatch.setattr(ridge_search.Fold, "scores", pressed)
     with pytest.warns(InterruptedTraining, match="search of reg ended early") as said:
-        fitted = MultiLabelMF(rank=4, random_state=0, n_threads=1).fit(X, Y)
+        fitted = MultiLabelMF(rank=4, random_state=0, n_threads=1).fit(X, user_features=Y)
     tried = {calls[0], calls[3]}
     units = {choice.ridge * mf.LabelProblem.of(X, *_labels(Y)).reg_unit(mf.get_loss("logistic")) for choice in tried}
     assert len(said) == 1
@@ -196,7 +196,7 @@ def test_ctrl_c_in_the_ridge_search_keeps_the_best_candidate(monkeypatch, wide):
     assert any(fitted.reg_ == pytest.approx(unit) for unit in units)
     assert fitted.n_iter_ == 1
     monkeypatch.undo()
-    whole = MultiLabelMF(rank=4, random_state=0, n_threads=1).fit(X, Y)
+    whole = MultiLabelMF(rank=4, random_state=0, n_threads=1).fit(X, user_features=Y)
     assert np.mean(fitted.predict(X) == Y) > np.mean(whole.predict(X) == Y) - 0.05  # one sweep from there is close
 
 
@@ -220,7 +220,7 @@ def test_ctrl_c_in_the_fit_for_the_threshold_keeps_that(monkeypatch):
 
     monkeypatch.setattr(learner, "train", pressed)
     with pytest.warns(InterruptedTraining, match="2 of 10 sweeps"):
-        fitted = MultiLabelMF(rank=4, reg=1.0, tol=0.0, random_state=0, n_threads=1).fit(X, Y)
+        fitted = MultiLabelMF(rank=4, reg=1.0, tol=0.0, random_state=0, n_threads=1).fit(X, user_features=Y)
     assert (len(trained), fitted.n_iter_, fitted.status_) == (1, 2, Status.INTERRUPTED)
     assert np.mean(fitted.predict(X) == Y) > 0.8
 
@@ -234,12 +234,14 @@ def test_the_time_limit_of_multilabel_holds_for_the_search(monkeypatch):
         return scores(fold, choice)
 
     monkeypatch.setattr(ridge_search.Fold, "scores", counted)
-    fitted = MultiLabelMF(rank=4, random_state=0, time_limit=1e-6).fit(X, Y)
+    fitted = MultiLabelMF(rank=4, random_state=0, time_limit=1e-6).fit(X, user_features=Y)
     assert (len(calls), fitted.n_iter_, fitted.status_) == (3, 1, Status.TIME_LIMIT)  # one candidate in three folds
     calls.clear()
-    MultiLabelMF(rank=4, random_state=0, time_limit=600).fit(X, Y)
+    MultiLabelMF(rank=4, random_state=0, time_limit=600).fit(X, user_features=Y)
     assert len(set(calls)) >= 4
-    assert MultiLabelMF(rank=4, reg=1.0, random_state=0, time_limit=1e-6).fit(X, Y).threshold_ == 0.0  # no time for it
+    assert (
+        MultiLabelMF(rank=4, reg=1.0, random_state=0, time_limit=1e-6).fit(X, user_features=Y).threshold_ == 0.0
+    )  # no time for it
 
 
 def test_the_warning_names_the_first_frame_outside():

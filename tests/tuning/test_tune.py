@@ -207,7 +207,7 @@ def test_every_recommender_can_be_tuned(estimator, searched):
 
 def test_a_blend_has_what_one_names():
     found = tune(
-        Blend([model(), ItemItem()]), MATRIX, trials=3, space={"weights": [(1.0, 0.0), (1.0, 0.3), (0.0, 1.0)]}
+        Blend(models=[model(), ItemItem()]), MATRIX, trials=3, space={"weights": [(1.0, 0.0), (1.0, 0.3), (0.0, 1.0)]}
     )
     assert {row["weights"] for row in found.table} == {None, (1.0, 0.0), (1.0, 0.3), (0.0, 1.0)}
 

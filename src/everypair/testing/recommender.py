@@ -85,7 +85,7 @@ class RecommenderContract(IdContract):
         assert (np.diff(items, axis=1)[tied] > 0).all()
         if not hasattr(model, "item_factors_"):
             return
-        model.state_ = replace(model.state_, right_factors=0 * model.item_factors_)
+        model.state_ = replace(model.state_, item_factors=0 * model.item_factors_)
         assert np.array_equal(model.recommend([0], n=21, exclude_seen=False)[0][0], np.arange(21))
 
     def test_scores_agree_with_each_other(self) -> None:

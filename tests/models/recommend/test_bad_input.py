@@ -18,8 +18,8 @@ def no_work(monkeypatch):
     def work(*arguments, **options):
         raise AssertionError("work has begun before the input was refused")
 
-    monkeypatch.setattr("everypair.models.recommend.one_class.sweep_on_two_pairs", work)
-    monkeypatch.setattr("everypair.models.recommend.one_class.train", work)
+    monkeypatch.setattr("everypair.models.recommend.places.sweep_on_two_pairs", work)
+    monkeypatch.setattr("everypair.models.recommend.places.train", work)
 
 
 def with_value(value):
@@ -119,7 +119,7 @@ BAD_PARAMETERS = [
     ({"rank": 2.0}, "rank must be an integer"),
     ({"rank": True}, "rank must be an integer"),
     ({"max_iter": 0}, "max_iter must be an integer ≥ 1"),
-    ({"cg_steps": 0}, "cg_steps must be an integer ≥ 1"),
+    ({"solver": "new"}, r"solver must be Newton\(…\) or one of"),
     ({"tol": -1e-3}, "tol must be a number ≥ 0"),
     ({"tol": float("nan")}, "tol must be a number ≥ 0"),
     ({"patience": 0}, "patience must be a positive integer or None"),
@@ -131,9 +131,9 @@ BAD_PARAMETERS = [
     ({"n_threads": "many"}, "n_threads must be a positive integer, or None or -1"),
     ({"loss": ["squared"]}, "loss must be one of"),
     ({"loss": "cubic"}, "loss must be one of 'squared', 'logistic', 'squared_hinge' or a Loss"),
-    ({"reg": -0.1}, r"reg must be a finite number ≥ 0 or a \(left, right\) pair"),
+    ({"reg": -0.1}, r"reg must be a finite number ≥ 0 or a \(users, items\) pair"),
     ({"reg": float("inf")}, "reg must be a finite number"),
-    ({"reg": (0.1, 0.1, 0.1)}, r"reg must be .* a \(left, right\) pair"),
+    ({"reg": (0.1, 0.1, 0.1)}, r"reg must be .* a \(users, items\) pair"),
     ({"reg": True}, "reg must be a finite number ≥ 0"),
     ({"reg": (0.1, True)}, "reg must be a finite number ≥ 0"),
     ({"reg_exponent": True}, "reg_exponent must be a number"),
@@ -212,7 +212,9 @@ def test_unknown_positions_and_new_rows():
         model.recommend(["anna"])
     with pytest.raises(ValueError, match="item 21 is unknown"):
         model.score_pairs(0, 21)
-    with pytest.raises(ValueError, match=r"rows must have one column per training item \(21\), got shape \(21, 44\)"):
+    with pytest.raises(
+        ValueError, match=r"interactions must have one column per training item \(21\), got shape \(21, 44\)"
+    ):
         model.fold_in_users(MATRIX.T)
     with pytest.raises(ValueError, match=r"columns must have one row per training user \(44\).*new items are columns"):
         model.fold_in_items(MATRIX.T)

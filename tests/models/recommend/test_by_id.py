@@ -115,16 +115,16 @@ def _columns(table):
 MAKERS = {
     "OneClassMF": model,
     "SubsampledMF": lambda: SubsampledMF(rank=3, max_iter=5, random_state=0),
-    "Blend": lambda: Blend([model(), ItemItem(reg=1.0)], random_state=0),
+    "Blend": lambda: Blend(models=[model(), ItemItem(reg=1.0)], random_state=0),
 }
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_shuffled_rows_and_columns_of_features_change_no_bit(make):
-    mine = make().fit(EVENTS, ABOUT_USERS, ABOUT_ITEMS)
+    mine = make().fit(EVENTS, user_features=ABOUT_USERS, item_features=ABOUT_ITEMS)
     as_column = shuffled(ABOUT_ITEMS).reset_index(names="movie_id").reset_index(drop=True)
     for left, right in ((shuffled(ABOUT_USERS), pl.from_pandas(as_column)), (ABOUT_USERS[::-1], as_column)):
-        other = make().fit(EVENTS, left, right)
+        other = make().fit(EVENTS, user_features=left, item_features=right)
         assert np.array_equal(mine.score_users(), other.score_users())
         new = pd.DataFrame(RNG.normal(size=(4, 3)), columns=list(ABOUT_USERS))
         for ask in (mine, other):
@@ -136,41 +136,47 @@ def test_shuffled_rows_and_columns_of_features_change_no_bit(make):
 
 
 def test_arrays_of_features_are_in_the_order_of_ids():
-    frames = model().fit(EVENTS, shuffled(ABOUT_USERS)[list(ABOUT_USERS)], {"all": ABOUT_ITEMS.sample(frac=1)})
-    arrays = model().fit(EVENTS.matrix, ABOUT_USERS.to_numpy(), sp.csr_array(ABOUT_ITEMS.to_numpy()))
+    frames = model().fit(
+        EVENTS,
+        user_features=shuffled(ABOUT_USERS)[list(ABOUT_USERS)],
+        item_features={"all": ABOUT_ITEMS.sample(frac=1)},
+    )
+    arrays = model().fit(
+        EVENTS.matrix, user_features=ABOUT_USERS.to_numpy(), item_features=sp.csr_array(ABOUT_ITEMS.to_numpy())
+    )
     np.testing.assert_allclose(frames.score_users(), arrays.score_users(), rtol=1e-4, atol=1e-5)
 
 
 def test_features_that_do_not_match_are_refused_by_name():
-    mine = model().fit(EVENTS, ABOUT_USERS, ABOUT_ITEMS)
+    mine = model().fit(EVENTS, user_features=ABOUT_USERS, item_features=ABOUT_ITEMS)
     new = pd.DataFrame(np.ones((1, 3)), columns=["age", "height", "shoe"])
     with pytest.raises(ValueError, match="columns it had in training: 'shoe' is missing and 'hair', 'eyes' are new"):
         mine.recommend(features=new.rename(columns={"shoe": "hair"}).assign(eyes=1))
     with pytest.raises(ValueError, match="user_features must name its columns as in training: 'age'"):
         mine.recommend(features=pd.DataFrame(np.ones((1, 3))))
-    unnamed = model().fit(EVENTS, ABOUT_USERS.to_numpy())
+    unnamed = model().fit(EVENTS, user_features=ABOUT_USERS.to_numpy())
     with pytest.raises(ValueError, match="had no column names in training"):
         unnamed.recommend(features=new)
     with pytest.raises(ValueError, match=r"item_features must have one row for every id.*1 ids have no row"):
-        model().fit(EVENTS, None, ABOUT_ITEMS[1:])
+        model().fit(EVENTS, user_features=None, item_features=ABOUT_ITEMS[1:])
     extra = pd.concat([ABOUT_ITEMS, pd.DataFrame({"game": [1.0], "price": [2.0]}, index=["new"])])
     with pytest.raises(ValueError, match="1 rows are of unknown ids: 'new'"):
-        model().fit(EVENTS, None, extra)
+        model().fit(EVENTS, user_features=None, item_features=extra)
     with pytest.raises(ValueError, match=r"frame without ids: make them its index \(set_index\).*order of item_ids"):
-        model().fit(EVENTS, None, ABOUT_ITEMS.reset_index(drop=True))
+        model().fit(EVENTS, user_features=None, item_features=ABOUT_ITEMS.reset_index(drop=True))
     with pytest.raises(ValueError, match="no id in its index is a known one, such as"):
-        model().fit(EVENTS, None, ABOUT_ITEMS.set_axis(list(range(1, 22))))
+        model().fit(EVENTS, user_features=None, item_features=ABOUT_ITEMS.set_axis(list(range(1, 22))))
     with pytest.raises(ValueError, match=r"the index of item_features: ids must be unique"):
-        model().fit(EVENTS, None, pd.concat([ABOUT_ITEMS[:1], ABOUT_ITEMS]))
+        model().fit(EVENTS, user_features=None, item_features=pd.concat([ABOUT_ITEMS[:1], ABOUT_ITEMS]))
     with pytest.raises(TypeError, match=r"its column 'genre' is String: everypair.features.table_features encodes"):
-        model().fit(EVENTS, None, ABOUT_ITEMS.assign(genre="war"))
+        model().fit(EVENTS, user_features=None, item_features=ABOUT_ITEMS.assign(genre="war"))
     with pytest.raises(ValueError, match="frame with columns of the same name"):
-        model().fit(EVENTS, None, ABOUT_ITEMS.set_axis(["a", "a"], axis=1))
+        model().fit(EVENTS, user_features=None, item_features=ABOUT_ITEMS.set_axis(["a", "a"], axis=1))
     with pytest.raises(TypeError, match=r"item_graph must be a matrix.*edge_graph"):
         model().fit(EVENTS, item_graph=pd.DataFrame(np.eye(21), index=ITEMS, columns=ITEMS))
 
 
-@pytest.mark.parametrize("make", [model, ItemItem, lambda: Blend([model(), ItemItem()], random_state=0)])
+@pytest.mark.parametrize("make", [model, ItemItem, lambda: Blend(models=[model(), ItemItem()], random_state=0)])
 def test_new_items_by_features(make):
     mine = make().fit(EVENTS, item_features=ABOUT_ITEMS)
     new = pd.DataFrame({"price": [0.5, 0.1], "game": [1.0, -1.0]}, index=["neu", "новий"])
@@ -185,14 +191,14 @@ def test_new_items_by_features(make):
 
 
 def test_events_and_features_of_new_users_are_matched_by_id():
-    mine = model().fit(EVENTS, ABOUT_USERS)
+    mine = model().fit(EVENTS, user_features=ABOUT_USERS)
     events = {"user": ["zoe", "yan", "yan"], "item": [ITEMS[3], ITEMS[0], ITEMS[1]]}
     about = pd.DataFrame(np.arange(6.0).reshape(2, 3), index=["zoe", "yan"], columns=list(ABOUT_USERS))
     expected = mine.fold_in_users([ITEMS[:2], ITEMS[3:4]], features=about.loc[["yan", "zoe"]].to_numpy())
     assert np.array_equal(mine.fold_in_users(events, features=about), expected)
     assert mine.add_users(interactions=events, features=about).tolist() == ["yan", "zoe"]
     assert np.array_equal(mine.user_factors_[-2:], expected)
-    other = model().fit(EVENTS, ABOUT_USERS)
+    other = model().fit(EVENTS, user_features=ABOUT_USERS)
     assert other.add_users(ids=["zoe", "yan"], interactions=events, features=about).tolist() == ["zoe", "yan"]
     assert np.array_equal(other.user_factors_[-2:], expected[::-1])
     with pytest.raises(ValueError, match="ids must be those of interactions"):
@@ -264,7 +270,7 @@ def test_times_go_with_events():
     with pytest.raises(ValueError, match="a split by time needs times"):
         split_leave_last(EVENTS)
     timed = read_events([(user, item, 1, n) for n, (user, item) in enumerate(zip(FRAME["user"], FRAME["item"]))])
-    mine = Blend([model(), ItemItem()], weights="auto", held_out="last", random_state=0).fit(timed)
+    mine = Blend(models=[model(), ItemItem()], weights="auto", held_out="last", random_state=0).fit(timed)
     assert mine.search_
 
 
@@ -296,7 +302,7 @@ def test_a_failed_fit_keeps_the_model():
 FILMS = pd.DataFrame({"item": ITEMS, "year": 1990 + np.arange(21) % 7, "genre": ["war", "love", "sea"] * 7})
 
 
-@pytest.mark.parametrize("make", [model, ItemItem, lambda: Blend([model(), ItemItem()], random_state=0)])
+@pytest.mark.parametrize("make", [model, ItemItem, lambda: Blend(models=[model(), ItemItem()], random_state=0)])
 def test_tables_of_features_are_encoded_as_in_training(make):
     kinds = {"year": "number", "genre": "category"}
     films = table_features(FILMS.sample(frac=1, random_state=0), EVENTS.item_ids, kinds=kinds)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair import BPR, OneClassMF, Popularity, SubsampledMF
+from everypair import BPR, OneClassMF, Popularity, Side, SubsampledMF
+from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.testing import block_matrix, group_of
 
 from .informed import ITEMS, USERS, converged, double, problem
@@ -25,7 +26,7 @@ def prepared(features, normalize, fit_intercept):
 @pytest.mark.parametrize(("normalize", "fit_intercept"), [(False, False), (True, False), (False, True), (True, True)])
 def test_features_alone_give_features_times_weights(normalize, fit_intercept, own_vectors):
     model = double(own_vectors=own_vectors, normalize=normalize, fit_intercept=fit_intercept).fit(
-        MATRIX, LEFT, sp.csr_array(RIGHT)
+        MATRIX, user_features=LEFT, item_features=sp.csr_array(RIGHT)
     )
     for fold_in, features, weights in (
         (model.fold_in_users, LEFT[:3], model.user_feature_weights_),
@@ -40,7 +41,7 @@ def test_features_alone_give_features_times_weights(normalize, fit_intercept, ow
 
 
 def test_with_biases_a_new_entity_has_a_bias_by_its_features():
-    model = double(biases=True, own_vectors=False).fit(MATRIX, LEFT, RIGHT)
+    model = double(biases=True, own_vectors=False).fit(MATRIX, user_features=LEFT, item_features=RIGHT)
     users, items = model.fold_in_users(features=LEFT), model.fold_in_items(features=RIGHT)
     np.testing.assert_allclose(users, model.user_factors_, atol=1e-12)
     np.testing.assert_allclose(items, model.item_factors_, atol=1e-12)
@@ -60,13 +61,13 @@ CASES = {
     "hinge with biases": {"loss": "squared_hinge", "biases": True},
     "prepared": {"normalize": True, "fit_intercept": True},
     "weights": {"negative_scheme": "user-count", "reg": 0.5, "reg_exponent": "count"},
-    "every pair": {"negative_loss": "same", "biases": True, "negative_weight": 0.2, "reg": 0.3},
+    "every pair": {"kind": SameLossMF, "biases": True, "negative_weight": 0.2, "reg": 0.3},
 }
 
 
 @pytest.mark.parametrize("params", CASES.values(), ids=CASES)
 def test_a_training_row_with_its_features_gets_its_training_factors_back(params):
-    model = converged(**params).fit(MATRIX, LEFT, RIGHT)
+    model = converged(**params).fit(MATRIX, user_features=LEFT, item_features=RIGHT)
     scale = np.abs(model.user_factors_).max()
     assert scale > 0.3
     np.testing.assert_allclose(model.fold_in_users(MATRIX, features=LEFT), model.user_factors_, atol=1e-6 * scale)
@@ -78,12 +79,12 @@ def test_a_training_row_with_its_features_gets_its_training_factors_back(params)
 
 
 def test_a_side_without_features_folds_in_as_ever():
-    model = converged().fit(MATRIX, LEFT)
+    model = converged().fit(MATRIX, user_features=LEFT)
     np.testing.assert_allclose(model.fold_in_items(MATRIX), model.item_factors_, atol=1e-6)
 
 
 def test_events_correct_what_features_say_even_without_own_vectors():
-    model = double(own_vectors=(False, True), feature_reg=0.3).fit(MATRIX, LEFT)
+    model = double(own_vectors=(False, True), feature_reg=0.3).fit(MATRIX, user_features=LEFT)
     liked = np.zeros((1, ITEMS))
     without = model.fold_in_users(liked, features=LEFT[:1])
     liked[0, 5] = 1
@@ -95,7 +96,7 @@ def test_events_correct_what_features_say_even_without_own_vectors():
 
 def test_events_and_features_are_the_optimum_of_one_row():
     """The gradient of f(u) = Σ_Ω c ℓ + ½ Σ_{∉Ω} p q (ỹ − u·v)² + ½ λ ‖u − xW‖² vanishes, by numbers alone."""
-    model = double(negative_weight=0.3).fit(MATRIX, LEFT)
+    model = double(negative_weight=0.3).fit(MATRIX, user_features=LEFT)
     row, V = MATRIX[4], model.item_factors_
     u = model.fold_in_users(row[None], features=LEFT[[4]])[0]
     center = LEFT[4] @ model.user_feature_weights_
@@ -109,7 +110,7 @@ def test_events_and_features_are_the_optimum_of_one_row():
 
 
 def test_recommend_and_score_new_users():
-    model = double(n_threads=2).fit(MATRIX, LEFT, RIGHT)
+    model = double(n_threads=2).fit(MATRIX, user_features=LEFT, item_features=RIGHT)
     rows, features = MATRIX[:5], LEFT[:5]
     told, both = model.fold_in_users(features=features), model.fold_in_users(rows, features=features)
     np.testing.assert_allclose(model.score_users(features=features), told @ model.item_factors_.T, atol=1e-12)
@@ -133,7 +134,7 @@ def test_new_users_of_known_groups_are_understood():
     matrix, _ = block_matrix()
     groups = np.eye(3)[group_of(np.arange(44), side=0)]
     for kind in (OneClassMF, SubsampledMF):
-        model = kind(rank=3, loss="logistic", random_state=0).fit(matrix, {"group": groups})
+        model = kind(rank=3, loss="logistic", random_state=0).fit(matrix, user_features={"group": groups})
         items, _ = model.recommend(features={"group": np.eye(3)}, n=6)
         assert group_of(items, side=1).tolist() == [[0] * 6, [1] * 6, [2] * 6]
         turned = np.zeros((1, 21))
@@ -143,8 +144,10 @@ def test_new_users_of_known_groups_are_understood():
 
 
 def test_sampled_negatives():
-    model = SubsampledMF(rank=3, loss="logistic", random_state=0, dtype="float64", fit_intercept=True, biases=True)
-    model.fit(MATRIX, LEFT, RIGHT)
+    model = SubsampledMF(
+        rank=3, loss="logistic", random_state=0, dtype="float64", biases=True, users=Side(fit_intercept=True)
+    )
+    model.fit(MATRIX, user_features=LEFT, item_features=RIGHT)
     expected = prepared(LEFT, False, True) @ model.user_feature_weights_
     expected[:, 4] = 1
     np.testing.assert_allclose(model.fold_in_users(features=LEFT), expected, atol=1e-12)
@@ -162,7 +165,7 @@ def test_sampled_negatives():
 def test_models_without_features_refuse_them(kind):
     model = kind(rank=3, random_state=0).fit(MATRIX)
     for ask in (model.fold_in_users, model.recommend, model.score_users):
-        with pytest.raises(ValueError, match="fitted without user_features, so it cannot read those of new entities"):
+        with pytest.raises(ValueError, match="fitted without user_features, so it cannot read those of new users"):
             ask(features=LEFT)
     with pytest.raises(ValueError, match="fitted without item_features"):
         model.fold_in_items(MATRIX, features=RIGHT)
@@ -175,7 +178,7 @@ def test_models_that_know_no_features_refuse_them():
 
 
 def test_descriptions_that_are_refused():
-    model = double().fit(MATRIX, {"taste": LEFT[:, :2], "noise": LEFT[:, 2:]}, RIGHT)
+    model = double().fit(MATRIX, user_features={"taste": LEFT[:, :2], "noise": LEFT[:, 2:]}, item_features=RIGHT)
     with pytest.raises(ValueError, match="give the interactions of new entities, their features, or both"):
         model.fold_in_users()
     with pytest.raises(ValueError, match="not both"):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from everypair import OneClassMF, Popularity
+from everypair import OneClassMF, Popularity, Side
 from everypair.testing import RecommenderContract, block_matrix, refused
 
 
@@ -51,7 +51,7 @@ class InformedMF(OneClassMF):
 
 class TestFeaturesAndGraph(OneClassContract):
     def make_model(self, **params):
-        fixed = {"rank": 3, "max_iter": 40, "graph_reg": 0.05, "fit_intercept": True, "random_state": 0}
+        fixed = {"rank": 3, "max_iter": 40, "items": Side(graph_reg=0.05, fit_intercept=True), "random_state": 0}
         return InformedMF(**{**fixed, **params})
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair import OneClassMF, weigh_dislikes
+from everypair import OneClassMF
 from everypair.data import read_events
 from everypair.evaluate import ranking_metrics
-from everypair.models.recommend.dislikes import DISLIKE_SHARE
+from everypair.models.recommend.dislikes import DISLIKE_SHARE, weigh_dislikes
 
 RANDOM = np.random.default_rng(0)
 SIGNS = np.where(RANDOM.random((30, 20)) < 0.3, RANDOM.choice([1.0, 2.0, -1.0, -0.5], size=(30, 20)), 0.0)

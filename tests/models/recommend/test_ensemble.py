@@ -52,8 +52,8 @@ def test_biases_are_averaged_and_not_compared():
     matrix, _ = block_matrix()
     ensemble = EnsembleMF(n_models=2, biases=True, random_state=0, **FIXED).fit(matrix)
     assert ensemble.user_factors_.shape == (44, 8)
-    assert ensemble._comparable(0).shape == (44, 4)
-    parts = [ensemble._member(number).score_users() for number in range(2)]
+    assert ensemble.state_.vectors(0).shape == (44, 4)
+    parts = [ensemble.state_.member(number).known(None).scores.dense(1) for number in range(2)]
     np.testing.assert_allclose(ensemble.score_users(), np.mean(parts, axis=0), atol=1e-12)
 
 
@@ -69,15 +69,14 @@ def test_a_callback_and_the_time_limit_end_all_of_it():
 
 
 def test_explanations_are_refused(fitted):
-    with pytest.raises(NotImplementedError, match="use SubsampledMF"):
+    with pytest.raises(AttributeError, match=r"EnsembleMF has no explain: OneClassMF, .*SubsampledMF.* have it"):
         fitted[1].explain(0, 0)
 
 
 def test_members_have_the_defaults_of_the_subsampled_model():
     shared = {name: p.default for name, p in inspect.signature(EnsembleMF).parameters.items() if name != "n_models"}
     members = {name: p.default for name, p in inspect.signature(SubsampledMF).parameters.items()}
-    side_information = {"own_vectors", "feature_reg", "normalize", "fit_intercept", "graph_reg", "normalize_graph"}
-    assert shared == {name: default for name, default in members.items() if name not in side_information}
+    assert shared == {name: default for name, default in members.items() if name not in ("users", "items")}
 
 
 def test_the_number_of_models_is_checked():

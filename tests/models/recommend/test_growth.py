@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from everypair import OneClassMF
+from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.problem.negatives import Negatives
 from everypair.testing import block_matrix, group_of
 
@@ -18,7 +19,7 @@ DESCRIPTIONS = {"features": (False, True), "events": (True, False), "both": (Tru
 
 
 def fitted(**params):
-    return double(**params).fit(MATRIX, LEFT, RIGHT)
+    return double(**params).fit(MATRIX, user_features=LEFT, item_features=RIGHT)
 
 
 @pytest.mark.parametrize(("events", "features"), DESCRIPTIONS.values(), ids=DESCRIPTIONS)
@@ -115,7 +116,7 @@ def test_a_low_rank_negative_value_grows_by_its_mean_row():
 
 
 def test_models_of_every_kind_grow():
-    for params in ({"biases": True}, {"negative_loss": "same"}, {"dtype": "float32"}):
+    for params in ({"biases": True}, {"kind": SameLossMF}, {"dtype": "float32"}):
         model = fitted(**params)
         model.add_users(interactions=NEW_ROWS)
         model.add_items(interactions=np.pad(NEW_COLUMNS, ((0, 3), (0, 0))), features=RIGHT[:2])
@@ -132,7 +133,7 @@ def test_models_of_every_kind_grow():
 
 def test_what_is_refused_changes_nothing():
     targets = np.where(MATRIX != 0, 2.0, 0.0)
-    model = double(loss="squared").fit(MATRIX, LEFT, RIGHT, targets=targets)
+    model = double(loss="squared").fit(MATRIX, user_features=LEFT, item_features=RIGHT, targets=targets)
     with pytest.raises(
         ValueError, match=r"fitted with explicit targets: give those of the new interactions as targets="
     ):
@@ -173,5 +174,7 @@ def test_explicit_targets_grow_with_the_events():
 def test_a_new_fit_forgets_who_came():
     model = fitted()
     model.add_users(features=LEFT)
-    assert np.array_equal(model.fit(MATRIX, LEFT, RIGHT).user_factors_, fitted().user_factors_)
+    assert np.array_equal(
+        model.fit(MATRIX, user_features=LEFT, item_features=RIGHT).user_factors_, fitted().user_factors_
+    )
     assert model.negatives_.left.shape == (USERS,)

@@ -235,7 +235,7 @@ def test_questions_that_make_no_sense_are_refused():
         model.add_items()
     with pytest.raises(ValueError, match="fitted without item_features"):
         model.add_items(features=np.ones((1, 2)))
-    with pytest.raises(ValueError, match="one column per training item"):
+    with pytest.raises(ValueError, match="one row per training user"):
         model.add_items(interactions=np.ones((3, 1)))
     with pytest.raises(ValueError, match="does not grow"):
         ItemItem(neighbors=None, reg=1.0).fit(MATRIX).add_items(interactions=MATRIX[:, :1])

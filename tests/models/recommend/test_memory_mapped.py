@@ -41,8 +41,8 @@ def test_same_bits_as_arrays(kind, index, number, solver, tmp_path):
     model = OneClassMF(rank=4, loss="squared", solver=solver, max_iter=3, tol=0, random_state=0, n_threads=2)
     expected = model.fit(matrix).state_
     found = model.fit(given).state_
-    assert np.array_equal(found.left_factors, expected.left_factors)
-    assert np.array_equal(found.right_factors, expected.right_factors)
+    assert np.array_equal(found.user_factors, expected.user_factors)
+    assert np.array_equal(found.item_factors, expected.item_factors)
     assert found.history[-1]["objective"] == expected.history[-1]["objective"]
     assert (found.interactions != expected.interactions).nnz == 0
     assert found.interactions.dtype == np.float32

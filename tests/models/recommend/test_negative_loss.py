@@ -1,15 +1,15 @@
-"""negative_loss="same": the loss itself on every pair, for comparison."""
+"""SameLossMF: the loss itself on every pair, for comparison."""
 
 import numpy as np
 import pytest
 
-from everypair import OneClassMF
+from everypair.models.recommend.rivals.same_loss import SameLossMF
 
 from .informed import ITEMS, USERS, converged, double, problem, written_out
 
 MATRIX, _, _ = problem()
 WEIGHTS = {"negative_weight": 0.2, "reg": 0.3}
-SAME = {"negative_loss": "same", **WEIGHTS}
+SAME = {"kind": SameLossMF, **WEIGHTS}
 
 
 @pytest.mark.parametrize("biases", [False, True])
@@ -59,10 +59,10 @@ def test_solvers_agree(solver):
 
 @pytest.mark.parametrize("solver", ["newton", "als", "block", "cd", "sg-reform", "sg-bsearch", "sg-dense"])
 def test_solvers_that_need_the_square_are_refused(solver):
-    with pytest.raises(ValueError, match=f'negative_loss="same" needs solver="auto" .*not .{solver}'):
-        OneClassMF(rank=3, loss="squared", negative_loss="same", solver=solver).fit(MATRIX)
+    with pytest.raises(ValueError, match=f'SameLossMF needs solver="auto" .*not .{solver}'):
+        SameLossMF(rank=3, loss="squared", solver=solver).fit(MATRIX)
 
 
 def test_explanations_are_refused():
-    with pytest.raises(ValueError, match='negative_loss="squared"'):
-        double(negative_loss="same", max_iter=1).fit(MATRIX).explain(0, 0)
+    with pytest.raises(ValueError, match="squared negatives"):
+        double(kind=SameLossMF, max_iter=1).fit(MATRIX).explain(0, 0)

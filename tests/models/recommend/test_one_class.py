@@ -236,7 +236,7 @@ def test_fold_in_takes_explicit_targets_and_does_not_pass_over_them(maker):
     plain = maker(**options).fit(matrix)
     ones = (matrix != 0).astype(float)
     assert np.array_equal(plain.fold_in_users(matrix, targets=ones), plain.fold_in_users(matrix))
-    with pytest.raises(ValueError, match="Popularity knows no targets"):
+    with pytest.raises(ValueError, match="this model knows no targets"):
         Popularity().fit(matrix).recommend(interactions=matrix, targets=ones)
 
 

@@ -5,14 +5,15 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from everypair import OneClassMF, SubsampledMF
+from everypair import OneClassMF, Side, SubsampledMF
 from everypair.data import split_entries
 from everypair.features import knn_graph
+from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.problem.embedding import FEATURE_SHARE
 from everypair.solvers.loop import Status
 from everypair.testing import block_matrix, group_of
 
-from .informed import ITEMS, USERS, double, problem, written_out
+from .informed import ITEMS, USERS, double, problem, with_sides, written_out
 
 MATRIX, LEFT, RIGHT = problem()
 SCALED = LEFT / np.linalg.norm(LEFT, axis=1, keepdims=True)
@@ -38,12 +39,12 @@ def assert_close(one, other):
 def test_dense_and_sparse_features_give_the_same_model():
     import pandas as pd
 
-    dense = double().fit(MATRIX, LEFT, RIGHT)
+    dense = double().fit(MATRIX, user_features=LEFT, item_features=RIGHT)
     for kind in (sp.csr_array, sp.csc_matrix, sp.coo_array):
-        assert_close(double().fit(MATRIX, kind(LEFT), kind(RIGHT)), dense)
-    assert_close(double().fit(MATRIX, LEFT, sp.csr_array(RIGHT)), dense)
-    assert_same(double().fit(MATRIX, pd.DataFrame(LEFT), RIGHT.tolist()), dense)
-    assert_same(double().fit(sp.csr_array(MATRIX), np.asfortranarray(LEFT), RIGHT), dense)
+        assert_close(double().fit(MATRIX, user_features=kind(LEFT), item_features=kind(RIGHT)), dense)
+    assert_close(double().fit(MATRIX, user_features=LEFT, item_features=sp.csr_array(RIGHT)), dense)
+    assert_same(double().fit(MATRIX, user_features=pd.DataFrame(LEFT), item_features=RIGHT.tolist()), dense)
+    assert_same(double().fit(sp.csr_array(MATRIX), user_features=np.asfortranarray(LEFT), item_features=RIGHT), dense)
 
 
 def test_repeated_entries_of_sparse_features_are_summed():
@@ -53,15 +54,21 @@ def test_repeated_entries_of_sparse_features_are_summed():
     )
     before = halves.copy()
     assert halves.nnz == 2 * LEFT.size
-    assert_close(double(normalize=True).fit(MATRIX, halves), double(normalize=True).fit(MATRIX, LEFT))
+    assert_close(
+        double(normalize=True).fit(MATRIX, user_features=halves), double(normalize=True).fit(MATRIX, user_features=LEFT)
+    )
     assert np.array_equal(halves.data, before.data)
 
 
 def test_groups_are_put_side_by_side():
-    stacked = double().fit(MATRIX, LEFT, RIGHT)
-    grouped = double().fit(MATRIX, {"taste": LEFT[:, :2], "noise": LEFT[:, 2:]}, {2024: RIGHT})
+    stacked = double().fit(MATRIX, user_features=LEFT, item_features=RIGHT)
+    grouped = double().fit(
+        MATRIX, user_features={"taste": LEFT[:, :2], "noise": LEFT[:, 2:]}, item_features={2024: RIGHT}
+    )
     assert_same(grouped, stacked)
-    mixed = double().fit(MATRIX, {"taste": sp.coo_array(LEFT[:, :2]), "noise": LEFT[:, 2:]}, RIGHT)
+    mixed = double().fit(
+        MATRIX, user_features={"taste": sp.coo_array(LEFT[:, :2]), "noise": LEFT[:, 2:]}, item_features=RIGHT
+    )
     assert_close(mixed, stacked)
     other_order = grouped.fold_in_users(features={"noise": LEFT[:, 2:], "taste": LEFT[:, :2]})
     assert np.array_equal(other_order, stacked.fold_in_users(features=LEFT))
@@ -71,17 +78,20 @@ def test_groups_are_put_side_by_side():
 
 def test_normalize_and_fit_intercept_are_what_one_would_do_by_hand():
     ones = np.ones((ITEMS, 1))
-    asked = double(normalize=(True, False), fit_intercept=(False, True)).fit(MATRIX, LEFT, RIGHT)
-    assert_close(asked, double().fit(MATRIX, SCALED, np.hstack([RIGHT, ones])))
+    asked = double(normalize=(True, False), fit_intercept=(False, True)).fit(
+        MATRIX, user_features=LEFT, item_features=RIGHT
+    )
+    assert_close(asked, double().fit(MATRIX, user_features=SCALED, item_features=np.hstack([RIGHT, ones])))
     assert asked.item_feature_weights_.shape == (4, 3)
-    sparse = double(normalize=True, fit_intercept=True).fit(MATRIX, sp.csr_array(LEFT))
-    assert_close(sparse, double().fit(MATRIX, np.hstack([SCALED, np.ones((USERS, 1))])))
+    sparse = double(normalize=True, fit_intercept=True).fit(MATRIX, user_features=sp.csr_array(LEFT))
+    assert_close(sparse, double().fit(MATRIX, user_features=np.hstack([SCALED, np.ones((USERS, 1))])))
 
 
 def test_features_and_graphs_belong_to_the_caller():
     given = [LEFT.astype(np.float32), sp.csr_array(RIGHT.astype(np.float32)), LEFT_GRAPH.copy(), RIGHT_GRAPH.copy()]
     before = [part.copy() for part in given]
-    double(dtype="float32", normalize=True).fit(MATRIX, *given)
+    names = ("user_features", "item_features", "user_graph", "item_graph")
+    double(dtype="float32", normalize=True).fit(MATRIX, **dict(zip(names, given)))
     for now, then in zip(given, before):
         assert np.array_equal(now, then) if isinstance(now, np.ndarray) else (now != then).nnz == 0
 
@@ -104,7 +114,7 @@ OPTIONS = {
     "biases": {"biases": True, "feature_reg": (0.5, 2.0), "graph_reg": (0.4, 0.05)},
     "prepared": {"normalize": (True, False), "fit_intercept": (False, True), "reg_exponent": 1.0, "reg": 0.1},
     "squared": {"loss": "squared"},
-    "same": {"negative_loss": "same", "negative_weight": 0.2, "reg": 0.3},
+    "same": {"kind": SameLossMF, "negative_weight": 0.2, "reg": 0.3},
 }
 
 
@@ -115,7 +125,7 @@ def dense(part):
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
 def test_the_objective_is_the_sum_over_every_pair(known, options):
-    sides = [tuple(dense(known.get(f"{side}_{what}")) for side in ("left", "right")) for what in ("features", "graph")]
+    sides = [tuple(dense(known.get(f"{side}_{what}")) for side in ("user", "item")) for what in ("features", "graph")]
     model = double(**options).fit(MATRIX, **known)
     assert model.objective_ == pytest.approx(written_out(model, MATRIX, *sides), rel=1e-10)
     values = np.array([sweep["objective"] for sweep in model.history_])
@@ -128,21 +138,24 @@ def test_the_objective_is_the_sum_over_every_pair(known, options):
 @pytest.mark.parametrize("own_vectors", [(False, True), (True, False), False])
 def test_without_own_vectors_factors_are_features_times_weights(own_vectors):
     for biases in (False, True):
-        model = double(own_vectors=own_vectors, biases=biases).fit(MATRIX, LEFT, RIGHT)
+        model = double(own_vectors=own_vectors, biases=biases).fit(MATRIX, user_features=LEFT, item_features=RIGHT)
         assert model.objective_ == pytest.approx(written_out(model, MATRIX, (LEFT, RIGHT)), rel=1e-10)
         np.testing.assert_allclose(model.score_users(), model.user_factors_ @ model.item_factors_.T, atol=1e-12)
 
 
 def test_own_vectors_make_up_for_what_features_do_not_say():
-    with_own = double(max_iter=60, tol=1e-8).fit(MATRIX, LEFT).objective_
-    assert with_own < 0.95 * double(max_iter=60, tol=1e-8, own_vectors=(False, True)).fit(MATRIX, LEFT).objective_
+    with_own = double(max_iter=60, tol=1e-8).fit(MATRIX, user_features=LEFT).objective_
+    assert (
+        with_own
+        < 0.95 * double(max_iter=60, tol=1e-8, own_vectors=(False, True)).fit(MATRIX, user_features=LEFT).objective_
+    )
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("solver", ["auto", "gradient", "newton-linesearch"])
 def test_the_objective_never_rises(solver, dtype):
     model = double(solver=solver, dtype=dtype, max_iter=12, tol=0.0).fit(
-        MATRIX, LEFT, sp.csr_array(RIGHT), LEFT_GRAPH, RIGHT_GRAPH
+        MATRIX, user_features=LEFT, item_features=sp.csr_array(RIGHT), user_graph=LEFT_GRAPH, item_graph=RIGHT_GRAPH
     )
     values = np.array([sweep["objective"] for sweep in model.history_])
     assert len(values) > 8
@@ -150,15 +163,20 @@ def test_the_objective_never_rises(solver, dtype):
 
 
 def test_the_automatic_ridge_of_features_follows_their_size_and_the_own_vectors_ridge():
-    model = double(negative_weight=0.1).fit(MATRIX, LEFT, RIGHT)
+    model = double(negative_weight=0.1).fit(MATRIX, user_features=LEFT, item_features=RIGHT)
     own = [1.0 * (np.abs(MATRIX).sum(axis=1 - side) + 0.1 * MATRIX.shape[1 - side]) ** 0.5 for side in (0, 1)]
     expected = [FEATURE_SHARE * np.mean(np.sum(X**2, axis=1)) * ridge.mean() for X, ridge in zip((LEFT, RIGHT), own)]
     np.testing.assert_allclose(model.feature_reg_, expected, rtol=1e-12)
-    spelled_out = double(negative_weight=0.1, feature_reg=model.feature_reg_).fit(MATRIX, LEFT, RIGHT)
+    spelled_out = double(negative_weight=0.1, feature_reg=model.feature_reg_).fit(
+        MATRIX, user_features=LEFT, item_features=RIGHT
+    )
     assert_same(model, spelled_out)
-    assert double(feature_reg=(3.0, "auto")).fit(MATRIX, LEFT, user_graph=LEFT_GRAPH).feature_reg_ == (3.0, None)
-    scaled_up = double(negative_weight=0.1, max_iter=60, tol=1e-12).fit(MATRIX, 100 * LEFT)
-    as_it_was = double(negative_weight=0.1, max_iter=60, tol=1e-12).fit(MATRIX, LEFT)
+    assert double(feature_reg=(3.0, "auto")).fit(MATRIX, user_features=LEFT, user_graph=LEFT_GRAPH).feature_reg_ == (
+        3.0,
+        None,
+    )
+    scaled_up = double(negative_weight=0.1, max_iter=60, tol=1e-12).fit(MATRIX, user_features=100 * LEFT)
+    as_it_was = double(negative_weight=0.1, max_iter=60, tol=1e-12).fit(MATRIX, user_features=LEFT)
     assert scaled_up.objective_ == pytest.approx(as_it_was.objective_, rel=1e-8)  # the unit does not matter
 
 
@@ -173,10 +191,10 @@ def test_features_that_are_all_zero_change_nothing():
 
 
 def test_a_graph_without_weight_is_no_graph():
-    for features in ((None, None), (LEFT, RIGHT)):
-        without = double().fit(MATRIX, *features)
-        assert_same(double(graph_reg=0).fit(MATRIX, *features, LEFT_GRAPH, RIGHT_GRAPH), without)
-        assert_same(double(graph_reg=(0, 0.1)).fit(MATRIX, *features, LEFT_GRAPH), without)
+    for features in ({}, {"user_features": LEFT, "item_features": RIGHT}):
+        without = double().fit(MATRIX, **features)
+        assert_same(double(graph_reg=0).fit(MATRIX, **features, user_graph=LEFT_GRAPH, item_graph=RIGHT_GRAPH), without)
+        assert_same(double(graph_reg=(0, 0.1)).fit(MATRIX, **features, user_graph=LEFT_GRAPH), without)
 
 
 def test_neighbours_have_similar_factors():
@@ -231,7 +249,7 @@ def cold_problem():
 def test_items_that_nobody_has_are_found_by_their_features(loss, own_vectors):
     matrix, features, wanted = cold_problem()
     params = {"rank": 3, "loss": loss, "random_state": 0, "max_iter": 30}
-    model = OneClassMF(own_vectors=own_vectors, **params).fit(matrix, item_features=features)
+    model = OneClassMF(**with_sides({"own_vectors": own_vectors, **params})).fit(matrix, item_features=features)
     items, _ = model.recommend(n=1, allow=[21, 22, 23])
     assert (items[:, 0] == wanted).all()
     blind = OneClassMF(**params).fit(matrix)
@@ -242,7 +260,9 @@ def test_sampled_negatives_learn_from_features_too():
     matrix, features, wanted = cold_problem()
     params = {"rank": 3, "loss": "logistic", "random_state": 0, "ratio": 2.0}
     for resample in (False, True):
-        model = SubsampledMF(resample=resample, feature_reg=0.3, **params).fit(matrix, item_features=features)
+        model = SubsampledMF(resample=resample, items=Side(feature_reg=0.3), **params).fit(
+            matrix, item_features=features
+        )
         assert np.mean(model.recommend(n=1, allow=[21, 22, 23])[0][:, 0] == wanted) > 0.95
         assert model.item_feature_weights_.shape == (5, 3)
         assert model.feature_reg_[0] is None
@@ -256,7 +276,9 @@ SOLVERS = ("auto", "block", "als", "tron", "newton-linesearch", "gradient")
 
 def test_solvers_agree_at_the_optimum():
     best = {
-        solver: double(solver=solver, loss="squared", max_iter=500, tol=1e-7).fit(MATRIX, LEFT, RIGHT, LEFT_GRAPH)
+        solver: double(solver=solver, loss="squared", max_iter=500, tol=1e-7).fit(
+            MATRIX, user_features=LEFT, item_features=RIGHT, user_graph=LEFT_GRAPH
+        )
         for solver in SOLVERS
     }
     objectives = np.array([model.objective_ for model in best.values()])
@@ -266,7 +288,7 @@ def test_solvers_agree_at_the_optimum():
 
 def test_solvers_agree_on_other_losses():
     objectives = [
-        double(solver=solver, max_iter=500, tol=1e-8).fit(MATRIX, LEFT, item_graph=RIGHT_GRAPH).objective_
+        double(solver=solver, max_iter=500, tol=1e-8).fit(MATRIX, user_features=LEFT, item_graph=RIGHT_GRAPH).objective_
         for solver in SOLVERS
         if solver != "als"
     ]
@@ -288,14 +310,14 @@ def test_solvers_that_know_no_side_information_say_so(solver, kind):
 def test_progress_callbacks_and_time(capsys):
     seen = []
     model = double(verbose=True, tol=0.0).fit(
-        MATRIX, LEFT, callbacks=[lambda sweep: seen.append(sweep.iteration) or sweep.iteration == 3]
+        MATRIX, user_features=LEFT, callbacks=[lambda sweep: seen.append(sweep.iteration) or sweep.iteration == 3]
     )
     assert seen == [1, 2, 3]
     assert model.status_ is Status.CALLBACK
     out, err = capsys.readouterr()
     assert out == ""
     assert "3 of 5 sweeps" in err
-    assert double(time_limit=1e-9).fit(MATRIX, LEFT, RIGHT).status_ is Status.TIME_LIMIT
+    assert double(time_limit=1e-9).fit(MATRIX, user_features=LEFT, item_features=RIGHT).status_ is Status.TIME_LIMIT
 
 
 def test_patience_keeps_weights_and_factors_of_the_best_sweep():
@@ -303,12 +325,12 @@ def test_patience_keeps_weights_and_factors_of_the_best_sweep():
     train, held_out = split_entries((random.random((60, 30)) < 0.2).astype(float), 0.3, 0)
     features = random.standard_normal((60, 5))
     params = {"own_vectors": (False, True), "tol": 0.0, "max_iter": 200, "reg": 0.01, "feature_reg": 0.01}
-    model = double(patience=3, **params).fit(train, features, validation=held_out)
+    model = double(patience=3, **params).fit(train, user_features=features, validation=held_out)
     measured = [sweep["ndcg@10"] for sweep in model.history_]
     best = int(np.argmax(measured))
     assert model.status_ is Status.NO_IMPROVEMENT
     assert best + 1 + 3 == model.n_iter_
-    assert_close(model, double(**{**params, "max_iter": best + 1}).fit(train, features))
+    assert_close(model, double(**{**params, "max_iter": best + 1}).fit(train, user_features=features))
     np.testing.assert_allclose(model.user_factors_, features @ model.user_feature_weights_, atol=1e-12)
 
 
@@ -320,7 +342,10 @@ def test_threads_and_runs_do_not_change_the_bits(dtype):
     sparse = sp.random_array((3000, 40), density=0.1, rng=random, format="csr")
     features, graph = random.standard_normal((1500, 30)), knn_graph(sparse, k=4)
     one, two, again = (
-        double(dtype=dtype, max_iter=2, n_threads=threads).fit(matrix, sparse, features, graph) for threads in (1, 2, 2)
+        double(dtype=dtype, max_iter=2, n_threads=threads).fit(
+            matrix, user_features=sparse, item_features=features, user_graph=graph
+        )
+        for threads in (1, 2, 2)
     )
     assert_same(one, two)
     assert_same(two, again)
@@ -332,19 +357,19 @@ def test_threads_and_runs_do_not_change_the_bits(dtype):
 
 def test_parameters_and_clone():
     model = double(own_vectors=(True, False), feature_reg=(1.0, "auto"), graph_reg=(0.5, 0.0), normalize=True)
-    fitted = model.fit(MATRIX, LEFT, RIGHT, LEFT_GRAPH)
+    fitted = model.fit(MATRIX, user_features=LEFT, item_features=RIGHT, user_graph=LEFT_GRAPH)
     twin = clone(fitted)
     assert twin.get_params() == fitted.get_params()
     assert not [name for name in vars(twin) if name.endswith("_")]
-    assert_same(twin.fit(MATRIX, LEFT, RIGHT, LEFT_GRAPH), fitted)
-    plain = fitted.set_params(own_vectors=True).fit(MATRIX)  # nothing of the features is left
+    assert_same(twin.fit(MATRIX, user_features=LEFT, item_features=RIGHT, user_graph=LEFT_GRAPH), fitted)
+    plain = fitted.set_params(items=Side()).fit(MATRIX)  # nothing of the features is left
     assert (plain.user_feature_weights_, plain.item_feature_weights_) == (None, None)
     with pytest.raises(ValueError, match="without user_features"):
         plain.recommend(features=LEFT)
 
 
 def test_an_explanation_still_adds_up():
-    model = double().fit(MATRIX, LEFT, RIGHT)
+    model = double().fit(MATRIX, user_features=LEFT, item_features=RIGHT)
     said = model.explain(3, 5)
     assert said.score == pytest.approx(model.score_pairs(3, 5)[0])
     assert said.base + said.contributions.sum() == pytest.approx(said.score)
@@ -363,8 +388,8 @@ def no_work(monkeypatch):
     def work(*arguments, **options):
         raise AssertionError("work has begun before the input was refused")
 
-    monkeypatch.setattr("everypair.models.recommend.one_class.sweep_on_two_pairs", work)
-    monkeypatch.setattr("everypair.models.recommend.one_class.train", work)
+    monkeypatch.setattr("everypair.models.recommend.places.sweep_on_two_pairs", work)
+    monkeypatch.setattr("everypair.models.recommend.places.train", work)
 
 
 def outside():
@@ -403,7 +428,7 @@ BAD_FEATURES = {
 def test_features_that_are_refused(features, kind, sentence):
     for estimator in (OneClassMF(rank=3), SubsampledMF(rank=3)):
         with pytest.raises(kind, match=sentence):
-            estimator.fit(MATRIX, features)
+            estimator.fit(MATRIX, user_features=features)
 
 
 BAD_GRAPHS = {
@@ -423,20 +448,18 @@ def test_graphs_that_are_refused(graph, kind, sentence):
 
 
 BAD_OPTIONS = [
-    ({"own_vectors": False}, "own_vectors=False on the right side needs item_features.*Give a .left, right. pair"),
-    ({"own_vectors": 1}, "own_vectors must be True, False or a .left, right. pair, got 1"),
-    ({"own_vectors": (True, None)}, "own_vectors must be True, False or a .left, right. pair, got None"),
-    ({"normalize": "rows"}, "normalize must be True, False"),
-    ({"fit_intercept": None}, "fit_intercept must be True, False"),
-    ({"normalize_graph": 2}, "normalize_graph must be True, False"),
-    ({"feature_reg": -0.1}, 'feature_reg must be a finite number ≥ 0, "auto" or a .left, right. pair, got -0.1'),
+    ({"own_vectors": (True, False)}, r"items=Side\(own_vectors=False\) needs item_features: nothing else is left"),
+    ({"own_vectors": 1}, "own_vectors must be True or False, got 1"),
+    ({"own_vectors": (True, None)}, "own_vectors must be True or False, got None"),
+    ({"normalize": "rows"}, "normalize must be True or False"),
+    ({"fit_intercept": None}, "fit_intercept must be True or False"),
+    ({"normalize_graph": 2}, "normalize_graph must be True or False"),
+    ({"feature_reg": -0.1}, 'feature_reg must be a finite number ≥ 0 or "auto", got -0.1'),
     ({"feature_reg": (1.0, float("inf"))}, "feature_reg must be a finite number"),
     ({"feature_reg": "much"}, "feature_reg must be a finite number"),
     ({"feature_reg": np.ones(2)}, "feature_reg must be a finite number"),
-    ({"feature_reg": (1.0, 1.0, 1.0)}, r"feature_reg must be one value or a \(left, right\) pair"),
-    ({"graph_reg": -1}, "graph_reg must be a finite number ≥ 0 or a .left, right. pair, got -1"),
+    ({"graph_reg": -1}, "graph_reg must be a finite number ≥ 0, got -1"),
     ({"graph_reg": "auto"}, "graph_reg must be a finite number"),
-    ({"negative_loss": "logistic"}, 'negative_loss must be "squared" or "same", got \'logistic\''),
 ]
 
 
@@ -444,7 +467,7 @@ BAD_OPTIONS = [
 @pytest.mark.parametrize(("params", "sentence"), BAD_OPTIONS)
 def test_options_that_are_refused(params, sentence):
     with pytest.raises(ValueError, match=sentence):
-        OneClassMF(rank=3, **params).fit(MATRIX, LEFT)
+        OneClassMF(**with_sides({"rank": 3, **params})).fit(MATRIX, user_features=LEFT)
 
 
 # what rounding can do
@@ -461,8 +484,9 @@ def rough_problem():
 def test_a_rank_above_what_the_features_span_does_not_diverge_in_single_precision(loss):
     matrix, left, right = rough_problem()
     params = {"rank": 12, "loss": loss, "feature_reg": 0.0, "own_vectors": False, "max_iter": 10, "random_state": 0}
-    single = OneClassMF(**params).fit(matrix, left, right)
-    double_precision = OneClassMF(dtype="float64", **params).fit(matrix, left, right)
+    params = with_sides(params)
+    single = OneClassMF(**params).fit(matrix, user_features=left, item_features=right)
+    double_precision = OneClassMF(dtype="float64", **params).fit(matrix, user_features=left, item_features=right)
     assert single.objective_ == pytest.approx(double_precision.objective_, rel=0.02)
     assert np.abs(single.item_factors_).max() < 100
 
@@ -470,9 +494,9 @@ def test_a_rank_above_what_the_features_span_does_not_diverge_in_single_precisio
 def test_history_never_rises_by_more_than_rounding():
     matrix, left, right = rough_problem()
     graph = np.abs(np.random.default_rng(1).normal(size=(30, 30)))
-    for params in ({"reg": 0.0}, {"reg": 0.0, "negative_weight": 0.0}, {"graph_reg": 1e8}):
+    for params in ({"reg": 0.0}, {"reg": 0.0, "negative_weight": 0.0}, {"users": Side(graph_reg=1e8)}):
         model = OneClassMF(rank=12, max_iter=12, random_state=0, **params)
-        model.fit(matrix, left, right, graph if "graph_reg" in params else None)
+        model.fit(matrix, user_features=left, item_features=right, user_graph=graph if "users" in params else None)
         objectives = np.array([entry["objective"] for entry in model.history_])
         assert (np.diff(objectives) <= 1e-5 * np.abs(objectives[:-1]) + 1e-7 * objectives[0]).all()
         assert model.objective_ == objectives[-1]
@@ -481,26 +505,29 @@ def test_history_never_rises_by_more_than_rounding():
 def test_steepest_descent_moves_whatever_the_unit_of_the_features():
     matrix, left, right = rough_problem()
     params = {"rank": 3, "solver": "gradient", "max_iter": 20, "tol": 0.0, "random_state": 0, "own_vectors": False}
-    large = OneClassMF(**params).fit(matrix, 1e6 * left, 1e6 * right)
-    assert large.objective_ == pytest.approx(OneClassMF(**params).fit(matrix, left, right).objective_, rel=1e-3)
+    params = with_sides(params)
+    large = OneClassMF(**params).fit(matrix, user_features=1e6 * left, item_features=1e6 * right)
+    assert large.objective_ == pytest.approx(
+        OneClassMF(**params).fit(matrix, user_features=left, item_features=right).objective_, rel=1e-3
+    )
     assert np.abs(large.user_factors_).max() > 0.01
 
 
 def test_features_and_graphs_too_large_for_the_precision_are_refused():
     matrix, left, _ = rough_problem()
     with pytest.raises(ValueError, match="user_features has values too large for float32: rescale"):
-        OneClassMF(rank=3).fit(matrix, 1e25 * left)
+        OneClassMF(rank=3).fit(matrix, user_features=1e25 * left)
     with pytest.raises(ValueError, match="similarities too large for float32"):
         OneClassMF(rank=3).fit(matrix, user_graph=np.full((30, 30), 1e39))
     with pytest.raises(ValueError, match="two groups of the same name"):
-        OneClassMF(rank=3).fit(matrix, {1: left, "1": left})
+        OneClassMF(rank=3).fit(matrix, user_features={1: left, "1": left})
 
 
 def test_normalised_features_may_have_any_scale():
     options = {"normalize": True, "own_vectors": (False, True), "feature_reg": 0.1}
-    plain = double(**options).fit(MATRIX, LEFT)
+    plain = double(**options).fit(MATRIX, user_features=LEFT)
     for scale in (1e-30, 1e30):
-        scaled = double(dtype="float32", **options).fit(MATRIX, LEFT * scale)
+        scaled = double(dtype="float32", **options).fit(MATRIX, user_features=LEFT * scale)
         np.testing.assert_allclose(scaled.score_users(), plain.score_users(), rtol=1e-3, atol=1e-3)
         new = scaled.score_users(features=(LEFT[:3] * scale).astype(np.float32))
         np.testing.assert_allclose(new, plain.score_users([0, 1, 2]), rtol=1e-3, atol=1e-3)
