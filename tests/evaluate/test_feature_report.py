@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from everypair import OneClassMF
+from everypair import OneClassMF, Side
 from everypair.evaluate import FeatureReport, feature_report, ranking_metrics
 from everypair.features import knn_graph
 
@@ -23,7 +23,7 @@ MODEL = OneClassMF(rank=3, random_state=0, max_iter=10, n_threads=1)
 
 def test_the_answer_adds_and_noise_does_not():
     report = feature_report(
-        MODEL.set_params(feature_reg=0.1), TRAIN, TEST, item_features={"group": ANSWER, "noise": NOISE}
+        MODEL.set_params(items=Side(feature_reg=0.1)), TRAIN, TEST, item_features={"group": ANSWER, "noise": NOISE}
     )
     assert list(report.rows) == ["all", "without item_features[group]", "without item_features[noise]", "none"]
     assert report.gain("item_features[group]") > 0.1
@@ -40,7 +40,7 @@ def test_the_answer_adds_and_noise_does_not():
 
 
 def test_each_row_is_a_fit_of_its_own():
-    model = OneClassMF(rank=3, random_state=0, max_iter=10, own_vectors=(True, False), n_threads=1)
+    model = OneClassMF(rank=3, random_state=0, max_iter=10, items=Side(own_vectors=False), n_threads=1)
     of_users = np.repeat(np.eye(3), 14, axis=0)
     graph = knn_graph(of_users, k=3)
     report = feature_report(

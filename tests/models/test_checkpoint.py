@@ -192,9 +192,9 @@ def test_what_cannot_go_on_with_the_same_bits_is_refused(tmp_path):
     with pytest.raises(ValueError, match="cannot hold all that OneClassMF with CoordinateDescent keeps between sweeps"):
         OneClassMF(rank=3, solver="cd", loss="squared", random_state=0).fit(EVENTS, callbacks=[keep])
     with pytest.raises(ValueError, match="BayesianCompressedSensing with Inference keeps"):
-        BayesianCompressedSensing(rank=3, random_state=0, threshold=0.5).fit(X, user_features=Y, callbacks=[keep])
+        BayesianCompressedSensing(rank=3, random_state=0, threshold=0.5).fit(X, Y, callbacks=[keep])
     with pytest.raises(ValueError, match='solver="svd" has no sweeps to keep'):
-        MultiLabelMF(rank=2, solver="svd", loss="squared", threshold=0.5).fit(X, user_features=Y, callbacks=[keep])
+        MultiLabelMF(rank=2, solver="svd", loss="squared", threshold=0.5).fit(X, Y, callbacks=[keep])
     with pytest.raises(ValueError, match="give one checkpoint, not 2"):
         OneClassMF(**FACTORS).fit(EVENTS, callbacks=[keep, keep])
     with pytest.raises(ValueError, match="every must be an integer ≥ 1, got 0"):

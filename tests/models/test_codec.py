@@ -70,7 +70,7 @@ def test_code_is_not_written_down():
     X, Y = np.eye(8), np.eye(8, 3)
     Y[3:] = Y[:5]
     with pytest.raises(TypeError, match=r"parameters\.kernel is <function .*not written down"):
-        MultiLabelMF(kernel=lambda a, b: a @ b.T, random_state=0).fit(X, user_features=Y).to_parts()
+        MultiLabelMF(kernel=lambda a, b: a @ b.T, random_state=0).fit(X, Y).to_parts()
 
 
 @pytest.mark.parametrize("value", [object(), {1: 2}, np.array(["text"]), np.array([object()]), 1j])

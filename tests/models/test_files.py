@@ -24,6 +24,7 @@ from everypair import (
     MultiLabelMF,
     OneClassMF,
     Popularity,
+    Side,
     SubsampledMF,
     TwoTower,
     load,
@@ -31,6 +32,7 @@ from everypair import (
 from everypair.models.completion import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.estimator import Estimator
 from everypair.models.files import model_class
+from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 from everypair.models.registry import ESTIMATORS
 from everypair.models.serve_only import ServeOnlyError
@@ -59,14 +61,14 @@ RECOMMENDERS = {
         **FEW, biases=True, negative_scheme=(np.ones(M), np.arange(1.0, N + 1)), weighting=("degree", 0.3)
     ).fit(EVENTS, targets=TARGETS),
     "one-class, imputed": lambda: OneClassMF(**FEW, negative_value=(np.ones((M, 1)), np.ones((N, 1)))).fit(LIKES),
-    "one-class, features, graph": lambda: OneClassMF(**FEW, fit_intercept=True, dtype="float64").fit(
+    "one-class, features, graph": lambda: OneClassMF(**FEW, users=Side(fit_intercept=True), dtype="float64").fit(
         EVENTS, item_graph=GRAPH, **SIDES
     ),
     "one-class, validation": lambda: OneClassMF(**FEW).fit(LIKES, validation=np.roll(LIKES, 1, 1) * (LIKES == 0)),
     "subsampled": lambda: SubsampledMF(**FEW, scheme="item-count", resample=True).fit(EVENTS, **SIDES),
     "ensemble": lambda: EnsembleMF(n_models=2, **FEW).fit(EVENTS),
     "bpr": lambda: BPR(**FEW).fit(EVENTS),
-    "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, user_features=RIGHT),
+    "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, item_features=RIGHT),
     "item-item, all": lambda: ItemItem(neighbors=None).fit(LIKES),
     "popularity": lambda: Popularity().fit(EVENTS),
     "two towers": lambda: TwoTower(widths=(4,), **FEW).fit(EVENTS, **SIDES),
@@ -76,18 +78,14 @@ RECOMMENDERS = {
     "blend, weights": lambda: Blend(models=[OneClassMF(**FEW), ItemItem()], weights="auto", random_state=0).fit(LIKES),
 }
 CLASSIFIERS = {
-    "multi-label": lambda: MultiLabelMF(**FEW, reg=0.1, threshold=0.2).fit(X, user_features=Y),
-    "multi-label, kernel": lambda: MultiLabelMF(**FEW, reg=0.1, kernel="rbf", n_landmarks=9).fit(
-        X, user_features=sp.csr_array(Y)
-    ),
-    "multi-label, automatic": lambda: MultiLabelMF(random_state=0, label_weight=np.arange(1.0, 5.0)).fit(
-        X, user_features=Y
-    ),
-    "relevance": lambda: BinaryRelevance().fit(X, user_features=Y),
-    "plst": lambda: PLST(rank=2).fit(X, user_features=Y),
-    "cplst": lambda: CPLST(rank=2).fit(X, user_features=Y),
-    "wsabie": lambda: WSABIE(rank=2, random_state=0).fit(X, user_features=Y),
-    "compressed sensing": lambda: BayesianCompressedSensing(rank=3, random_state=0, max_iter=3).fit(X, user_features=Y),
+    "multi-label": lambda: MultiLabelMF(**FEW, reg=0.1, threshold=0.2).fit(X, Y),
+    "multi-label, kernel": lambda: MultiLabelMF(**FEW, reg=0.1, kernel=Kernel(landmarks=9)).fit(X, sp.csr_array(Y)),
+    "multi-label, automatic": lambda: MultiLabelMF(random_state=0, label_weight=np.arange(1.0, 5.0)).fit(X, Y),
+    "relevance": lambda: BinaryRelevance().fit(X, Y),
+    "plst": lambda: PLST(rank=2).fit(X, Y),
+    "cplst": lambda: CPLST(rank=2).fit(X, Y),
+    "wsabie": lambda: WSABIE(rank=2, random_state=0).fit(X, Y),
+    "compressed sensing": lambda: BayesianCompressedSensing(rank=3, random_state=0, max_iter=3).fit(X, Y),
 }
 COMPLETIONS = {
     "mlrm": lambda: MLRM(**FIXED).fit(PARTIAL, **SIDES),
@@ -255,12 +253,15 @@ def digest(arrays):
 
 
 def test_every_estimator_of_the_package_is_in_the_table_and_here():
-    found = set()
-    for module in pkgutil.walk_packages(everypair.models.__path__, "everypair.models."):
-        for name, one in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if issubclass(one, Estimator) and not inspect.isabstract(one) and inspect.signature(one).parameters:
-                found.add(name)
-    assert found == set(ESTIMATORS)
+    modules = [one.name for one in pkgutil.walk_packages(everypair.models.__path__, "everypair.models.")]
+    found = {
+        name: one
+        for module in modules
+        for name, one in inspect.getmembers(importlib.import_module(module), inspect.isclass)
+        if issubclass(one, Estimator) and inspect.signature(one).parameters
+    }
+    parents = {base for one in found.values() for base in one.__mro__[1:]}
+    assert {name for name, one in found.items() if one not in parents} <= set(ESTIMATORS) <= set(found)
     assert all(model_class(name).__name__ == name for name in ESTIMATORS)
     assert {type(make()).__name__ for make in EVERY.values()} == set(ESTIMATORS)
 
@@ -301,19 +302,19 @@ def test_files_that_hold_no_model_are_refused(tmp_path):
     write_file(path, "checkpoint", values, arrays)
     with pytest.raises(ModelFileError, match="it is a checkpoint, not a model"):
         load(path)
-    without = {name: array for name, array in arrays.items() if name != "state.left_factors"}
+    without = {name: array for name, array in arrays.items() if name != "state.user_factors"}
     write_file(path, "model", values, without)
-    with pytest.raises(ModelFileError, match=r"'state\.left_factors' is missing"):
+    with pytest.raises(ModelFileError, match=r"'state\.user_factors' is missing"):
         load(path)
 
 
 @pytest.mark.parametrize(
     ("name", "changed", "words"),
     [
-        ("one-class", {"state.left_factors": np.ones((M - 1, 3), np.float32)}, "interactions must be a sparse matrix"),
-        ("one-class", {"state.right_factors": np.ones((N, 2), np.float32)}, r"right_factors must be an array of shape"),
-        ("one-class", {"state.right_factors": np.ones((N, 3))}, "must have one dtype"),
-        ("one-class", {"state.right_factors": np.ones((N, 3), int)}, "must be an array of floating-point numbers"),
+        ("one-class", {"state.user_factors": np.ones((M - 1, 3), np.float32)}, "interactions must be a sparse matrix"),
+        ("one-class", {"state.item_factors": np.ones((N, 2), np.float32)}, r"item_factors must be an array of shape"),
+        ("one-class", {"state.item_factors": np.ones((N, 3))}, "must have one dtype"),
+        ("one-class", {"state.item_factors": np.ones((N, 3), int)}, "must be an array of floating-point numbers"),
         ("one-class", {"state.negatives.right": np.ones(N + 1)}, "negatives must be an array of shape"),
         ("one-class", {"state.interactions.indices": None}, "entries outside"),
         ("one-class, biases, arrays", {"state.targets": np.ones(3, np.float32)}, "targets must be an array of shape"),

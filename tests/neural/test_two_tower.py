@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair import Checkpoint, OneClassMF, TwoTower
+from everypair import Checkpoint, OneClassMF, Side, TwoTower
 from everypair.evaluate import ranking_metrics
 from everypair.neural.functions import PureTower, SparseRows, register_tower
 from everypair.neural.trees import leaves
@@ -35,7 +35,9 @@ def test_linear_towers_are_matrix_factorization(loss):
     matrix = (np.random.default_rng(0).random((30, 20)) < 0.3) * 1.0
     shared = {"loss": loss, "rank": 3, "reg": 0.5, "negative_weight": 0.2, "dtype": "float64", "random_state": 0}
     mf = OneClassMF(reg_exponent=0, tol=1e-12, max_iter=500, **shared).fit(matrix)
-    towers = TwoTower(widths=(), biases=False, optimizer="newton-unit", tol=1e-12, max_iter=300, **shared).fit(matrix)
+    towers = TwoTower(widths=(), layer_biases=False, optimizer="newton-unit", tol=1e-12, max_iter=300, **shared).fit(
+        matrix
+    )
     assert towers.objective_ == pytest.approx(mf.objective_, rel=1e-8)
     np.testing.assert_allclose(towers.score_users(), mf.score_users(), atol=2e-4)
     rows = matrix[:3, ::-1]
@@ -50,10 +52,10 @@ def test_a_linear_tower_on_features_is_the_linear_model():
     features = item_groups() @ random.normal(size=(3, 5)) + 0.1 * random.normal(size=(21, 5))
     shared = {"loss": "squared", "rank": 3, "reg": 0.5, "negative_weight": 0.2, "dtype": "float64", "random_state": 0}
     own = (True, False)
-    mf = OneClassMF(reg_exponent=0, feature_reg=0.5, own_vectors=own, tol=1e-13, max_iter=500, **shared)
+    mf = OneClassMF(reg_exponent=0, items=Side(feature_reg=0.5, own_vectors=False), tol=1e-13, max_iter=500, **shared)
     mf.fit(matrix, item_features=features)
     towers = TwoTower(
-        widths=(), biases=False, own_vectors=own, optimizer="gauss-newton", tol=1e-13, max_iter=300, **shared
+        widths=(), layer_biases=False, own_vectors=own, optimizer="gauss-newton", tol=1e-13, max_iter=300, **shared
     ).fit(matrix, item_features=sp.csr_array(features))
     assert towers.objective_ == pytest.approx(mf.objective_, rel=1e-6)
     np.testing.assert_allclose(towers.score_users(), mf.score_users(), atol=1e-3)
@@ -137,7 +139,7 @@ def test_ids_start_from_a_fitted_factorization():
     mf = OneClassMF(rank=3, random_state=0).fit(matrix)
     cold = TwoTower(**{**SMALL, "widths": (), "max_iter": 1, "learning_rate": 1e-9}).fit(matrix, start=mf)
     np.testing.assert_allclose(cold.score_users(), mf.score_users(), atol=1e-4)
-    with pytest.raises(ValueError, match=r"start has left factors of shape \(44, 3\): there must be 45 rows"):
+    with pytest.raises(ValueError, match=r"start has user factors of shape \(44, 3\): there must be 45 rows"):
         TwoTower(**SMALL).fit(np.pad(matrix, ((0, 1), (0, 0))), start=mf)
 
 
@@ -217,8 +219,8 @@ BAD = {
     "towers": [("none such", "no tower is registered as 'none such'"), (3, "towers must be a PureTower"),
                ((None, 3), "a tower must be a PureTower")],
     "reg": [(-1, "reg must be a finite number ≥ 0")],
-    "own_vectors": [((True, False), "own_vectors=False on the right side needs item_features"), (3, "True or False")],
-    "biases": [(1, "biases must be True or False")],
+    "own_vectors": [((True, False), "own_vectors=False of items needs item_features"), (3, "True or False")],
+    "layer_biases": [(1, "layer_biases must be True or False")],
     "max_iter": [(0, "max_iter must be")],
 }  # fmt: skip
 

@@ -18,12 +18,12 @@ from everypair import (
     OneClassMF,
     Popularity,
     plot_history,
-    plot_sensitivity,
     report,
     tune,
 )
 from everypair.data import read_events, split_entries, split_per_row
 from everypair.evaluate import list_metrics, ranking_metrics
+from everypair.plots import plot_sensitivity
 from everypair.plots.measure import exposure, grouped, hits, measure_model
 
 matplotlib = pytest.importorskip("matplotlib")

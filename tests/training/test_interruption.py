@@ -81,7 +81,7 @@ def test_one_after_the_other_raises():
 def test_an_ensemble_is_the_mean_of_its_members_so_far():
     options = {"rank": 3, "random_state": 0, "tol": 0.0, "max_iter": 4, "n_threads": 1}
     with pytest.warns(InterruptedTraining, match="mean of 2 of 5 members") as said:
-        fitted = EnsembleMF(5, **options).fit(MATRIX, callbacks=[at_sweep(6)])
+        fitted = EnsembleMF(n_models=5, **options).fit(MATRIX, callbacks=[at_sweep(6)])
     assert (fitted.n_models_, fitted.n_iter_, len(said)) == (2, 6, 1)
     assert fitted.recommend(n=1)[0].shape == (30, 1)
 
@@ -98,8 +98,8 @@ def test_an_ensemble_drops_a_member_without_a_sweep(monkeypatch):
     monkeypatch.setattr("everypair.solvers.alternating.Alternating.step", third)
     options = {"rank": 3, "random_state": 0, "tol": 0.0, "max_iter": 2, "n_threads": 1, "solver": "newton"}
     with pytest.warns(InterruptedTraining, match="mean of 2 of 5 members"):
-        fitted = EnsembleMF(5, **options).fit(MATRIX)
-    assert np.array_equal(fitted.item_factors_, EnsembleMF(2, **options).fit(MATRIX).item_factors_)
+        fitted = EnsembleMF(n_models=5, **options).fit(MATRIX)
+    assert np.array_equal(fitted.item_factors_, EnsembleMF(n_models=2, **options).fit(MATRIX).item_factors_)
 
 
 def test_an_ensemble_keeps_its_first_member_cut_short():
@@ -107,7 +107,7 @@ def test_an_ensemble_keeps_its_first_member_cut_short():
         ctrl_c()
 
     with pytest.warns(InterruptedTraining, match="mean of 1 of 2 members"):
-        EnsembleMF(2, rank=3, random_state=0).fit(MATRIX, callbacks=[press])
+        EnsembleMF(n_models=2, rank=3, random_state=0).fit(MATRIX, callbacks=[press])
 
 
 def pressing(cls, at_fit, monkeypatch):
@@ -188,7 +188,7 @@ def test_ctrl_c_in_the_ridge_search_keeps_the_best_candidate(monkeypatch, wide):
 
     monkeypatch.setattr(ridge_search.Fold, "scores", pressed)
     with pytest.warns(InterruptedTraining, match="search of reg ended early") as said:
-        fitted = MultiLabelMF(rank=4, random_state=0, n_threads=1).fit(X, user_features=Y)
+        fitted = MultiLabelMF(rank=4, random_state=0, n_threads=1).fit(X, Y)
     tried = {calls[0], calls[3]}
     units = {choice.ridge * mf.LabelProblem.of(X, *_labels(Y)).reg_unit(mf.get_loss("logistic")) for choice in tried}
     assert len(said) == 1
@@ -196,7 +196,7 @@ def test_ctrl_c_in_the_ridge_search_keeps_the_best_candidate(monkeypatch, wide):
     assert any(fitted.reg_ == pytest.approx(unit) for unit in units)
     assert fitted.n_iter_ == 1
     monkeypatch.undo()
-    whole = MultiLabelMF(rank=4, random_state=0, n_threads=1).fit(X, user_features=Y)
+    whole = MultiLabelMF(rank=4, random_state=0, n_threads=1).fit(X, Y)
     assert np.mean(fitted.predict(X) == Y) > np.mean(whole.predict(X) == Y) - 0.05  # one sweep from there is close
 
 
@@ -220,7 +220,7 @@ def test_ctrl_c_in_the_fit_for_the_threshold_keeps_that(monkeypatch):
 
     monkeypatch.setattr(learner, "train", pressed)
     with pytest.warns(InterruptedTraining, match="2 of 10 sweeps"):
-        fitted = MultiLabelMF(rank=4, reg=1.0, tol=0.0, random_state=0, n_threads=1).fit(X, user_features=Y)
+        fitted = MultiLabelMF(rank=4, reg=1.0, tol=0.0, random_state=0, n_threads=1).fit(X, Y)
     assert (len(trained), fitted.n_iter_, fitted.status_) == (1, 2, Status.INTERRUPTED)
     assert np.mean(fitted.predict(X) == Y) > 0.8
 
@@ -234,14 +234,12 @@ def test_the_time_limit_of_multilabel_holds_for_the_search(monkeypatch):
         return scores(fold, choice)
 
     monkeypatch.setattr(ridge_search.Fold, "scores", counted)
-    fitted = MultiLabelMF(rank=4, random_state=0, time_limit=1e-6).fit(X, user_features=Y)
+    fitted = MultiLabelMF(rank=4, random_state=0, time_limit=1e-6).fit(X, Y)
     assert (len(calls), fitted.n_iter_, fitted.status_) == (3, 1, Status.TIME_LIMIT)  # one candidate in three folds
     calls.clear()
-    MultiLabelMF(rank=4, random_state=0, time_limit=600).fit(X, user_features=Y)
+    MultiLabelMF(rank=4, random_state=0, time_limit=600).fit(X, Y)
     assert len(set(calls)) >= 4
-    assert (
-        MultiLabelMF(rank=4, reg=1.0, random_state=0, time_limit=1e-6).fit(X, user_features=Y).threshold_ == 0.0
-    )  # no time for it
+    assert MultiLabelMF(rank=4, reg=1.0, random_state=0, time_limit=1e-6).fit(X, Y).threshold_ == 0.0  # no time for it
 
 
 def test_the_warning_names_the_first_frame_outside():

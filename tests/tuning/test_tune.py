@@ -185,7 +185,7 @@ def test_at_most_so_many_users(monkeypatch):
     ("estimator", "searched"),
     [
         (SubsampledMF(max_iter=6, rank=8), {"ratio", "reg"}),
-        (EnsembleMF(2, max_iter=4, rank=8), {"ratio", "reg"}),
+        (EnsembleMF(n_models=2, max_iter=4, rank=8), {"ratio", "reg"}),
         (BPR(max_iter=5, rank=8), {"learning_rate", "reg"}),
         (ItemItem(), {"reg", "reg_scale", "negative_weight", "user_exponent"}),
         (OneClassMF(max_iter=5, biases=True), {"rank", "reg", "negative_weight", "weighting"}),

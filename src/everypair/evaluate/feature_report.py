@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from everypair.evaluate.ranking_metrics import rank_users
 from everypair.metrics.means import Metrics
 from everypair.metrics.per_row import metric_lengths, rows_error, user_metric
 from everypair.metrics.stream import KS, summarise
+from everypair.models.recommend.factorization_parameters import SideParameters
+from everypair.models.recommend.positions import KINDS
 from everypair.solvers.loop import StopRules
 from everypair.training.clock import Clock
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
@@ -91,7 +93,7 @@ def feature_report(
 
     Features given as a dict of named groups are left out group by group. The model is fitted once with everything, once
     without each part, and once without any side information: parts + 2 fits. A side that needs features
-    (``own_vectors=False``) gets own vectors in the variants that take its last features away. ``time_limit``, in
+    (``Side(own_vectors=False)``) gets own vectors in the variants that take its last features away. ``time_limit``, in
     seconds, and Ctrl-C end the whole report: variants that were not trained by then are named in ``missing``.
 
     >>> import numpy as np
@@ -120,7 +122,8 @@ def feature_report(
         else:
             variants[f"without {name}"] = rest
     variants["none"] = {}
-    if "own_vectors" not in model.get_params():
+    takes_sides = isinstance(model, SideParameters)
+    if not takes_sides:
         raise TypeError(f"{type(model).__name__} takes no side information: report on OneClassMF or SubsampledMF.")
     if model.random_state is None:  # one start for all variants, or their differences are partly luck
         model = clone(model).set_params(random_state=int(np.random.default_rng().integers(2**31)))
@@ -158,11 +161,8 @@ def _error(error: float | None) -> str:
 
 
 def _with_own_vectors(model: Any, side_information: dict[str, Any]) -> Any:
-    own = model.own_vectors
-    left, right = own if isinstance(own, tuple | list) else (own, own)
-    return model.set_params(
-        own_vectors=(
-            bool(left) or "user_features" not in side_information,
-            bool(right) or "item_features" not in side_information,
-        )
-    )
+    """A side whose features are taken away has own vectors."""
+    for kind in KINDS:
+        if f"{kind}_features" not in side_information:
+            model.set_params(**{f"{kind}s": replace(getattr(model, f"{kind}s"), own_vectors=True)})
+    return model

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.features.nystrom import Kernel, NystromFeatures
+from everypair.features.nystrom import KernelFunction, NystromFeatures
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,14 @@ class KernelMap:
 
     @classmethod
     def fit(
-        cls, X: Any, kernel: Kernel, n_landmarks: int, gamma: Any, has_constant: bool, seed: int, whiten: bool = True
+        cls,
+        X: Any,
+        kernel: KernelFunction,
+        n_landmarks: int,
+        gamma: Any,
+        has_constant: bool,
+        seed: int,
+        whiten: bool = True,
     ) -> KernelMap:
         """Choose landmarks among the rows; ``gamma="auto"`` is 1/d, as ``gamma="scale"`` of scikit-learn's SVC."""
         own = X[:, :-1] if has_constant else X

@@ -25,7 +25,7 @@ from everypair.parallel import even_chunks, resolve_threads, run_chunks, single_
 _BLOCK_ROWS = 1024  # rows whose kernel values are held at a time, by each thread
 _GAMMA = "scale"
 
-Kernel = Literal["rbf", "linear"] | Callable[[Any, NDArray[Any]], Any]
+KernelFunction = Literal["rbf", "linear"] | Callable[[Any, NDArray[Any]], Any]
 
 
 class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -69,7 +69,7 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         n_landmarks: int = 500,
         gamma: float | str = _GAMMA,
         append: bool = True,
-        kernel: Kernel = "rbf",
+        kernel: KernelFunction = "rbf",
         whiten: bool = True,
         random_state: int | np.random.Generator | None = None,
         n_threads: int | None = None,

@@ -16,7 +16,7 @@ from everypair.types import Array64
 
 @storable
 @dataclass(frozen=True)
-class Side:
+class CompletionSide:
     """A (one row per entity, dense), the reader of raw features, and the map from those to A's columns, if any."""
 
     matrix: Array64
@@ -25,7 +25,7 @@ class Side:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, features: Any, name: str, rows: int, orthonormal: bool) -> Side:
+    def of(cls, features: Any, name: str, rows: int, orthonormal: bool) -> CompletionSide:
         """Read the features of the ``rows`` entities of one side."""
         reader = FeatureMap.of(features, name)
         raw = _dense(reader(features, rows))

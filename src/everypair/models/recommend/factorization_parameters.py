@@ -1,4 +1,4 @@
-"""The parameters of factorizations, declared once for those that count every pair and those that sample."""
+"""The parameters of models that count every pair, and those of features and graphs on either side."""
 
 from __future__ import annotations
 
@@ -12,8 +12,16 @@ from everypair.solvers.choose import Newton
 
 
 @estimator
-class FactorizationParameters(Training):
-    """The parameters of every factorization."""
+class SideParameters:
+    """The parameters of factorizations that learn from features and graphs."""
+
+    users: Side = parameter(default=Side(), text="how the features and the graph of users are used.", check=check_side)
+    items: Side = parameter(default=Side(), text="how the features and the graph of items are used.", check=check_side)
+
+
+@estimator
+class OneClassParameters(SideParameters, Training):
+    """The parameters of models that count every pair."""
 
     rank: int | str = parameter(
         default=64,
@@ -25,6 +33,15 @@ class FactorizationParameters(Training):
         default="logistic",
         text='on stored pairs: "logistic", "squared", "squared_hinge" or a everypair.problem.losses.Loss.',
         check=lambda name, value: get_loss(value),
+    )
+    negative_weight: float | str = parameter(
+        default="auto",
+        text='mean weight p_i q_j of a pair that is not stored; "auto" is a multiple of the density.',
+    )
+    negative_scheme: Scheme = parameter(
+        default="uniform",
+        text='shape of those weights: "uniform", "user-count", "item-rarity", ("item-count", β) or arrays (p, q).',
+        check=lambda name, value: check_scheme(value),
     )
     negative_value: Value | str = parameter(
         default="auto",
@@ -39,6 +56,11 @@ class FactorizationParameters(Training):
         default=0.75,
         text='the power ν of a row\'s total weight that scales the ridge, or "count" for λ·max(1, |Ω_i⁺|).',
     )
+    weighting: tuple[str, float] | None = parameter(
+        default=None,
+        text='("degree", γ) multiplies the weight of a stored pair by (d_i d_j)^−γ, of mean 1, where d_i and d_j count '
+        "the stored pairs of its user and its item.",
+    )
     biases: bool = parameter(default=False, text="learn a bias for every user and every item.", check=check.flag)
     solver: str | Newton = parameter(
         default="auto",
@@ -46,32 +68,4 @@ class FactorizationParameters(Training):
         '"auto" is that with both sides balanced and momentum between sweeps, everypair.Newton(cg_steps=…) sets steps; '
         '"tron", "newton-linesearch" and "gradient" move all parameters of a side together; "block", "als", "cd", '
         '"sg-reform", "sg-bsearch" and "sg-dense" are there to be compared (see everypair.solvers.choose).',
-    )
-
-
-@estimator
-class SideParameters:
-    """The parameters of factorizations that learn from features and graphs."""
-
-    users: Side = parameter(default=Side(), text="how the features and the graph of users are used.", check=check_side)
-    items: Side = parameter(default=Side(), text="how the features and the graph of items are used.", check=check_side)
-
-
-@estimator
-class OneClassParameters(FactorizationParameters, SideParameters):
-    """The parameters of models that count every pair."""
-
-    negative_weight: float | str = parameter(
-        default="auto",
-        text='mean weight p_i q_j of a pair that is not stored; "auto" is a multiple of the density.',
-    )
-    negative_scheme: Scheme = parameter(
-        default="uniform",
-        text='shape of those weights: "uniform", "user-count", "item-rarity", ("item-count", β) or arrays (p, q).',
-        check=lambda name, value: check_scheme(value),
-    )
-    weighting: tuple[str, float] | None = parameter(
-        default=None,
-        text='("degree", γ) multiplies the weight of a stored pair by (d_i d_j)^−γ, of mean 1, where d_i and d_j count '
-        "the stored pairs of its user and its item.",
     )

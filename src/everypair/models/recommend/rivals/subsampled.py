@@ -15,11 +15,11 @@ from everypair.data.pairs import Pairs
 from everypair.data.sampling import Sampling, check_sampling_scheme
 from everypair.models.codec import storable
 from everypair.models.estimator import FittedAttribute
-from everypair.models.parameters import checked, estimator, number, parameter, stop_rules
+from everypair.models.parameters import Training, checked, estimator, number, parameter, stop_rules
 from everypair.models.recommend.attributes import FactorizationAttributes
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.factorization import FactorizationState, check_rank, stored_row
-from everypair.models.recommend.factorization_parameters import FactorizationParameters, SideParameters
+from everypair.models.recommend.factorization_parameters import SideParameters
 from everypair.models.recommend.places import learnt_fields
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.side import read_sides
@@ -27,7 +27,7 @@ from everypair.models.recommend.training_data import training_data
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.problem.layout import LEFT, Layout
-from everypair.problem.losses import Loss
+from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives, resolve_value
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
@@ -103,11 +103,11 @@ class SubsampledState(SampledFactors):
 
 
 @estimator
-class SubsampledParameters(FactorizationParameters):
+class SubsampledParameters(Training):
     """The parameters of one subsampled factorization."""
 
     rank: int | str = parameter(default=64, text="number of factors k.", check=check.integer)
-    loss: str | Loss = parameter(default="squared")
+    loss: str | Loss = parameter(default="squared", text="as in OneClassMF.", check=lambda name, value: get_loss(value))
     scheme: str = parameter(
         default="uniform",
         text='how negatives are drawn: "uniform", "user-count", "item-count", "item-rarity" or "item-inverse", see '
@@ -126,8 +126,13 @@ class SubsampledParameters(FactorizationParameters):
     reg: float | tuple[float, float] = parameter(
         default=0.1, text="ridge λ > 0 of users and items, or a (users, items) pair."
     )
-    reg_exponent: float | str = parameter(default="count")
-    solver: str | Newton = parameter(default=Newton(cg_steps=3))
+    reg_exponent: float | str = parameter(
+        default="count", text='how the ridge is scaled: "count" for λ·max(1, |Ω_i⁺|), or the power of a row\'s weight.'
+    )
+    biases: bool = parameter(default=False, text="learn a bias for every user and every item.", check=check.flag)
+    solver: str | Newton = parameter(
+        default=Newton(cg_steps=3), text='as in OneClassMF; "sg-reform" draws from the counted pairs only.'
+    )
 
 
 @estimator
