@@ -23,7 +23,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair import (
-    BPR, MLRM, Blend, EnsembleMF, ItemItem, MultiLabelMF, OneClassMF, Popularity, Side, SubsampledMF,
+    BPR,
+    MLRM,
+    Blend,
+    EnsembleMF,
+    ItemItem,
+    MultiLabelMF,
+    OneClassMF,
+    Popularity,
+    Side,
+    SubsampledMF,
 )  # fmt: skip
 from everypair.models.completion import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel import Kernel
