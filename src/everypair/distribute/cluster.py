@@ -106,16 +106,16 @@ class Cluster:
             users, items = (
                 tasks.start([tasks.task("ids", as_it_is, ids.values)]) for ids in (events.user_ids, events.item_ids)
             )
-        return replace(pairs, ids=(users, items))
+        return replace(pairs, id_runs=(users, items))
 
     def _events(self, source: Any) -> Events | None:
         """Events that are here; ``None`` for a matrix."""
-        known = isinstance(source, Events) or sp.issparse(source) or isinstance(source, np.ndarray)
-        if known and self.read:
+        plain = isinstance(source, Events) or sp.issparse(source) or isinstance(source, np.ndarray)
+        if plain and self.read:
             raise ValueError("read= are options for files and frames of events: leave them out here.")
-        if known or not self.read:
+        if plain or not self.read:
             events = as_events(source, "interactions", verbose=True)
-            if events is None and not known:
+            if events is None and not plain:
                 raise TypeError(
                     "on a cluster interactions are a folder of Parquet or CSV files, a Dask data frame, events or a "
                     f"matrix, got {type(source).__name__}."

@@ -16,7 +16,7 @@ from everypair import check
 from everypair.data.ids import Ids
 from everypair.data.label_names import check_rows_together, named_labels
 from everypair.data.labels import Labels
-from everypair.features.kernel_map import KernelMap
+from everypair.features.nystrom import KernelMap
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import LabelForm, LabelledRows, MissingLabels, MultiLabelClassifier
@@ -28,7 +28,7 @@ from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss, get_loss
 from everypair.solvers.loop import Callback, checked_callbacks
 from everypair.solvers.state import Factors
-from everypair.training.train import Keeper
+from everypair.training.train import check_keeper
 from everypair.types import Array
 
 
@@ -165,10 +165,7 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
         if settings.rules.patience is not None and validation is None:
             raise ValueError("patience needs validation data: fit(X, Y, validation=(X_other, Y_other)).")
         callbacks = checked_callbacks(callbacks)
-        if client is not None or any(isinstance(callback, Keeper) for callback in callbacks):
-            from everypair.distribute.solving.train import check_keeper
-
-            check_keeper(callbacks, client)
+        check_keeper(callbacks, sharded=client is not None)
         random, for_threshold = parameters.random_state.spawn(2)
         kernel_map: KernelMap | None = None
         place: Place
