@@ -43,8 +43,6 @@ class RowSplit(NamedTuple):
     test_rows: NDArray[np.int64]
 
 
-HELD_OUT = ("random", "last", "time")
-
 def hold_out(
     interactions: Any, held_out: str, times: Any = None, random_state: Any = 0, test_share: float = 0.1
 ) -> tuple[Any, Any]:
