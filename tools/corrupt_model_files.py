@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from everypair import BPR, MLRM, Blend, EnsembleMF, ItemItem, MultiLabelMF, OneClassMF, SubsampledMF, load
+from everypair.models.multilabel import Kernel
 from everypair.store import ModelFileError
 from everypair.store.layout import PREFIX, START, aligned, prefix
 
@@ -59,8 +60,10 @@ def examples() -> list[bytes]:
         BPR(**few).fit(events),
         ItemItem(neighbors=3, n_threads=1).fit(events, right),
         Blend([OneClassMF(**few), ItemItem(neighbors=2, n_threads=1)], random_state=0, n_threads=1).fit(likes),
-        MultiLabelMF(**few, reg=0.1, kernel="rbf", n_landmarks=5).fit(X, Y),
-        MLRM(nuclear_reg=0.5, l1_reg=0.1, max_iter=2, n_threads=1).fit(events, likes > 0, left, right),
+        MultiLabelMF(**few, reg=0.1, kernel=Kernel(landmarks=5)).fit(X, Y),
+        MLRM(nuclear_reg=0.5, l1_reg=0.1, max_iter=2, n_threads=1).fit(
+            events, likes > 0, left_features=left, right_features=right
+        ),
     ]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.ep"

@@ -35,6 +35,7 @@ from everypair import (
     SubsampledMF,
 )  # fmt: skip
 from everypair.models.completion import FNNM, FPCA, IMC, SIMC, Maxide
+from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.problem import Loss
@@ -190,7 +191,7 @@ def classifiers(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "multi-label defaults, one threshold", labelled(MultiLabelMF, threshold=0.0)
     yield "multi-label weights", labelled(MultiLabelMF, data.row_weights, label_weight=np.arange(1.0, 9.0), **fixed)
     yield "multi-label sparse", labelled(MultiLabelMF, X=sp.csr_array(data.X), **fixed)
-    yield "multi-label kernel", labelled(MultiLabelMF, kernel="rbf", n_landmarks=20, **fixed)
+    yield "multi-label kernel", labelled(MultiLabelMF, kernel=Kernel("rbf", landmarks=20), **fixed)
     yield "multi-label svd", labelled(MultiLabelMF, loss="squared", solver="svd", rank=3, threshold="auto")
     yield "relevance missing", labelled(BinaryRelevance, mask=data.mask, unlabeled="missing")
     yield "plst", labelled(PLST, rank=4)

@@ -38,7 +38,7 @@ def evaluate(
     everypair evaluate events.csv --split last --set rank=32
     """
     from everypair.cli.model_files import is_model_file
-    from everypair.cli.training import HeldOut, as_values, fitted, measured, show_metrics, split
+    from everypair.cli.training import HeldOutEvents, as_values, fitted, measured, show_metrics, split
 
     ks = k or [10]
     if test is not None and (how, share, count) != ("entries", 0.1, 1):
@@ -53,7 +53,7 @@ def evaluate(
         if test is None:
             parts = split(events, how, share, count, choice.seed)
         else:
-            parts = HeldOut(events, reading.read(test, run.quiet))
+            parts = HeldOutEvents(events, reading.read(test, run.quiet))
         model = fitted(model, parts.train, tables.read(parts.train, run.quiet), run.quiet)
     found = measured(model, parts, ks)
     if run.json_output:
@@ -65,7 +65,7 @@ def evaluate(
 def _loaded(source: Path, test: Path | None, reading: Reading, quiet: bool) -> tuple[Any, Any]:
     """A model, and what it was fitted on as events, beside those of the test file."""
     from everypair.cli.model_files import load_recommender, names_of
-    from everypair.cli.training import HeldOut
+    from everypair.cli.training import HeldOutEvents
     from everypair.data.events import Events
 
     if test is None:
@@ -73,4 +73,4 @@ def _loaded(source: Path, test: Path | None, reading: Reading, quiet: bool) -> t
     model = load_recommender(source)
     users, items = names_of(model)
     train = Events(model.interactions_, users, items, None, 0)
-    return model, HeldOut(train, reading.read(test, quiet))
+    return model, HeldOutEvents(train, reading.read(test, quiet))

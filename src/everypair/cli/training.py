@@ -11,7 +11,7 @@ from everypair.progress import Progress
 SHOWN = ("ndcg", "recall", "precision", "hit_rate", "map", "coverage")
 
 
-class HeldOut(NamedTuple):
+class HeldOutEvents(NamedTuple):
     """What a model is fitted on, what is hidden from it and, of users who are new, what is shown of them."""
 
     train: Any
@@ -36,13 +36,13 @@ def fitted(model: Any, events: Any, features: dict[str, Any], quiet: bool, callb
         return model.fit(events, **features, callbacks=[shown_sweeps(progress), *callbacks])
 
 
-def split(events: Any, how: str, share: float, count: int, seed: int) -> HeldOut:
+def split(events: Any, how: str, share: float, count: int, seed: int) -> HeldOutEvents:
     """Hold out a part of events."""
     from everypair import data
 
     if how == "new-users":
         parts = data.split_rows(events, test_share=share, random_state=seed)
-        return HeldOut(parts.train, parts.test, parts.fold_in)
+        return HeldOutEvents(parts.train, parts.test, parts.fold_in)
     if how == "last":
         train, test = data.split_leave_last(events, count=count)
     elif how == "time":
@@ -55,10 +55,10 @@ def split(events: Any, how: str, share: float, count: int, seed: int) -> HeldOut
         raise ValueError(
             "nothing was held out: there are too few events for this split; choose another --share or --count."
         )
-    return HeldOut(train, test)
+    return HeldOutEvents(train, test)
 
 
-def measured(model: Any, parts: HeldOut, ks: list[int]) -> dict[str, Any]:
+def measured(model: Any, parts: HeldOutEvents, ks: list[int]) -> dict[str, Any]:
     """Metrics of a fitted model, and of Popularity beside it, on what was held out."""
     from everypair import Popularity
     from everypair.evaluate import ranking_metrics

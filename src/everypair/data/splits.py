@@ -22,6 +22,9 @@ from everypair.data.ids import Ids
 from everypair.data.matching import as_events
 from everypair.data.pairs import kept_pointers
 
+HELD_OUT = ("random", "last", "time")  # ways to hold entries out of the training data
+HELD_OUT_SHARE = 0.1
+
 
 class RowSplit(NamedTuple):
     """Whole rows held out, to evaluate fold-in: train on ``train``, fold in ``fold_in``, score ``test``.
@@ -142,6 +145,24 @@ def split_cold_items(interactions: Any, test_share: float = 0.1, random_state: A
     cold = np.random.default_rng(random_state).permutation(known)[:size]
     held_out = np.isin(matrix.indices, cold)
     return _part(events, matrix, ~held_out), _part(events, matrix, held_out)
+
+
+def hold_out(interactions: Any, how: str, times: Any, seed: int) -> tuple[Any, Any]:
+    """(train, held out) for choosing parameters, by the name of a split; two of them need the times of stored pairs.
+
+    >>> train, held_out = hold_out(np.ones((20, 10)), "random", None, 0)
+    >>> int(train.nnz + held_out.nnz)
+    200
+    """
+    if how not in HELD_OUT:
+        raise ValueError(f"held_out must be one of {', '.join(map(repr, HELD_OUT))}, got {how!r}.")
+    if how == "random":
+        return split_entries(interactions, HELD_OUT_SHARE, random_state=seed)
+    if times is None:
+        raise ValueError(f"held_out={how!r} needs the times of the stored pairs: fit(interactions, times=…).")
+    if how == "last":
+        return split_leave_last(interactions, times)
+    return split_time(interactions, times, HELD_OUT_SHARE)
 
 
 def split_rows(

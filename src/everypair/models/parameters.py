@@ -42,7 +42,7 @@ def parameter(*, default: Any, text: str = "", check: Check | None = None) -> An
 def estimator(cls: Class) -> Class:
     """Make keyword-only parameters of the annotated attributes of a class, and a section of its docstring.
 
-    Its own parameters stand before those of its parents.
+    Its own parameters stand before those of its parents, and theirs before those of theirs.
 
     >>> @estimator
     ... class Model:
@@ -64,7 +64,9 @@ def estimator(cls: Class) -> Class:
         if not one.metadata["text"]:
             setattr(cls, name, field(default=one.default, metadata=_inherited(cls, name).metadata))
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
-    order = list(dict.fromkeys(name for base in made.__mro__ for name in _declared(base)))
+    names = {one.name for one in fields(made)}
+    annotated = (name for base in made.__mro__ for name in inspect.get_annotations(base))
+    order = [name for name in dict.fromkeys(annotated) if name in names]
     signature = inspect.signature(made.__init__)
     in_order = [signature.parameters[name] for name in ("self", *order)]
     made.__init__.__signature__ = signature.replace(parameters=in_order)
@@ -79,12 +81,6 @@ def checked(model: Any) -> SimpleNamespace:
         value, look = getattr(model, one.name), one.metadata["check"]
         values[one.name] = value if look is None else look(one.name, value)
     return SimpleNamespace(**values)
-
-
-def _declared(cls: type) -> list[str]:
-    """The names that a class itself declares as parameters."""
-    parameters = {one.name for one in fields(cls)} if "__dataclass_fields__" in vars(cls) else set()
-    return [name for name in inspect.get_annotations(cls) if name in parameters]
 
 
 def _inherited(cls: type, name: str) -> Any:
@@ -127,8 +123,13 @@ def one_of(*options: str) -> Check:
 
 
 def or_none(look: Check) -> Check:
-    """What ``look`` lets pass, or None."""
-    return lambda name, value: None if value is None else look(name, value)
+    """What ``look`` lets pass, or None.
+
+    >>> or_none(one_of("01", "±1"))("coding", "10")
+    Traceback (most recent call last):
+    ValueError: coding must be one of '01', '±1' or None, got '10'.
+    """
+    return lambda name, value: None if value is None else _looked_at(look, name, value, "None")
 
 
 def or_auto(look: Check) -> Check:
@@ -137,17 +138,17 @@ def or_auto(look: Check) -> Check:
     >>> or_auto(check.integer)("rank", "auto"), or_auto(check.integer)("rank", 8)
     (None, 8)
     """
+    return lambda name, value: (
+        None if isinstance(value, str) and value == "auto" else _looked_at(look, name, value, '"auto"')
+    )
 
-    def either(name: str, value: Any) -> Any:
-        if isinstance(value, str) and value == "auto":
-            return None
-        try:
-            return look(name, value)
-        except ValueError as failure:
-            text = str(failure)
-            raise ValueError(text.replace(", got ", ' or "auto", got ', 1)) from None
 
-    return either
+def _looked_at(look: Check, name: str, value: Any, other: str) -> Any:
+    """What ``look`` returns; its refusal names the ``other`` value too."""
+    try:
+        return look(name, value)
+    except ValueError as failure:
+        raise ValueError(str(failure).replace(", got ", f" or {other}, got ", 1)) from None
 
 
 @estimator
@@ -162,27 +163,39 @@ class Threads:
 
 
 @estimator
-class Iterating(Threads):
-    """What every estimator that takes step after step has."""
+class Iterations(Threads):
+    """What every estimator that iterates has."""
 
     max_iter: int = parameter(default=50, text="stop after so many sweeps.", check=check.integer)
-    patience: int | None = parameter(
-        default=None,
-        text="stop after so many sweeps without a better validation metric; the best sweep is kept.",
-        check=check.patience,
-    )
     time_limit: float | None = parameter(
         default=None, text="stop after so many seconds of training.", check=check.seconds
     )
+    verbose: bool = parameter(default=False, text="show progress.", check=check.flag)
+
+
+@estimator
+class Seed:
+    """What every estimator that draws random numbers has."""
+
     random_state: Any = parameter(
         default=None,
         text="seed of the start; the same seed gives the same bits on any number of threads.",
         check=lambda name, value: check.generator(value),
     )
+
+
+@estimator
+class Iterating(Iterations, Seed):
+    """What every estimator has that takes step after step from a random start."""
+
+    patience: int | None = parameter(
+        default=None,
+        text="stop after so many sweeps without a better validation metric; the best sweep is kept.",
+        check=check.patience,
+    )
     dtype: str = parameter(
         default="float32", text='"float32" or "float64".', check=lambda name, value: check.float_dtype(value)
     )
-    verbose: bool = parameter(default=False, text="show progress.", check=check.flag)
 
 
 @estimator

@@ -24,7 +24,7 @@ from everypair.metrics.completion import entry_metrics
 from everypair.metrics.patterns import count_overlap
 from everypair.models.completion.correction import Correction
 from everypair.models.completion.path import Point, search
-from everypair.models.completion.side import Side
+from everypair.models.completion.side import CompletionSide
 from everypair.models.completion.state import Completed
 from everypair.models.estimator import Estimator, FittedAttribute
 from everypair.parallel import blocked_product, even_chunks, resolve_threads, single_threaded_blas
@@ -44,8 +44,8 @@ class Data:
     """Observed entries and what is known of both sides."""
 
     observed: Observed
-    left: Side | None
-    right: Side | None
+    left: CompletionSide | None
+    right: CompletionSide | None
 
     @property
     def matrices(self) -> tuple[Array64 | None, Array64 | None]:
@@ -295,13 +295,15 @@ class CompletionModel(Estimator):
             raise ValueError(f"this model was fitted without {name}_features, so it cannot read those of new entities.")
         return np.asarray(side.read(features))
 
-    def _sides(self, shape: tuple[int, int], left: Any, right: Any) -> tuple[Side | None, Side | None]:
+    def _sides(
+        self, shape: tuple[int, int], left: Any, right: Any
+    ) -> tuple[CompletionSide | None, CompletionSide | None]:
         if not self.takes_features and not (left is None and right is None):
             raise ValueError(f"{type(self).__name__} has no place for features: leave them out, or use MLRM or FNNM.")
         if not isinstance(self.orthonormal, bool):
             raise ValueError(f"orthonormal must be True or False, got {self.orthonormal!r}.")
         left_side, right_side = (
-            None if features is None else Side.of(features, name, rows, self.orthonormal)
+            None if features is None else CompletionSide.of(features, name, rows, self.orthonormal)
             for features, name, rows in zip((left, right), ("left_features", "right_features"), shape)
         )
         return left_side, right_side

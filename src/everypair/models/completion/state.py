@@ -16,7 +16,7 @@ import numpy as np
 from everypair.data.ids import Ids
 from everypair.models.codec import storable
 from everypair.models.completion.correction import Correction
-from everypair.models.completion.side import Side
+from everypair.models.completion.side import CompletionSide
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.solvers.loop import Status
@@ -33,8 +33,8 @@ class Completed:
     singular_values: Array64
     right_vectors: Array64
     side_weights: Any
-    left_side: Side | None
-    right_side: Side | None
+    left_side: CompletionSide | None
+    right_side: CompletionSide | None
     side_adds: bool
     compared: str | None
     correction: Correction | None = None
