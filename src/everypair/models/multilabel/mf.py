@@ -20,7 +20,7 @@ from everypair.features.nystrom import KernelMap
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import LabelForm, LabelledRows, MissingLabels, MultiLabelClassifier
-from everypair.models.multilabel.learner import Learner, Place, RowsHere, Watch
+from everypair.models.multilabel.learner import LabelPlace, LabelWatch, Learner, RowsHere
 from everypair.models.multilabel.parameters import SOLVERS, Kernel, LabelSettings, checked_label_weight
 from everypair.models.multilabel.problem import LabelProblem
 from everypair.models.parameters import Training, checked, estimator, number, one_of, or_auto, parameter
@@ -180,7 +180,7 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
         check_keeper(callbacks, sharded=client is not None)
         random, for_threshold = parameters.random_state.spawn(2)
         kernel_map: KernelMap | None = None
-        place: Place
+        place: LabelPlace
         if isinstance(X, str | os.PathLike):
             _check_files(client, y=y, sample_weight=sample_weight, mask=mask)
             place, form = self._rows_in_files(X, client, parameters, for_threshold)
@@ -195,17 +195,17 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
 
                 place = RowsThere.here(client, problem, for_threshold)
         learner = Learner(settings, place)
-        watch = Watch(callbacks=callbacks, identity=(self, None))
+        watch = LabelWatch(callbacks=callbacks, identity=(self, None))
         if validation is not None:
             other_rows = self._checked_validation(*_pair(validation), form)
             validate = _validator(*other_rows, kernel_map, settings.n_threads)
-            watch = Watch(validate, callbacks, (self, other_rows))
+            watch = LabelWatch(validate, callbacks, (self, other_rows))
         learnt, threshold = learner.fit(random, for_threshold, watch)
         return self._keep(replace(learnt, kernel_map=kernel_map), threshold, form)
 
     def _rows_in_files(
         self, folder: Any, client: Any, parameters: SimpleNamespace, random: np.random.Generator
-    ) -> tuple[Place, LabelForm]:
+    ) -> tuple[LabelPlace, LabelForm]:
         """Rows that workers have read, and the form of their labels."""
         from everypair.models.multilabel.clustered import RowsThere
 
