@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from everypair import check
-from everypair.data.matching import Known, as_events
+from everypair.data.matching import IdPair, as_events
 from everypair.data.pairs import Pairs
 from everypair.data.splits import split_entries
 from everypair.evaluate.by_id import without_ids
@@ -23,6 +23,7 @@ from everypair.plots.canvas import import_matplotlib, new_figure, to_svg
 from everypair.plots.measure import LENGTH, Measured, measure_model
 from everypair.store.write import check_place, replacing
 from everypair.tuning.result import Tuning
+from everypair.words import in_digits
 
 SHOWN = (f"ndcg@{LENGTH}", f"recall@{LENGTH}", f"precision@{LENGTH}", f"hit_rate@{LENGTH}", f"map@{LENGTH}", "auc")
 LIST_WORDS = {
@@ -85,13 +86,13 @@ def report(
     check.integer("samples", samples, 0)
     if tuning is not None and not isinstance(tuning, Tuning):
         raise TypeError(f"tuning must be what everypair.tune returned, got {type(tuning).__name__}.")
-    events, known = as_events(train, "train"), known_ids(model)
+    events, ids = as_events(train, "train"), known_ids(model)
     if events is not None:
         times = events.times if times is None else times
-        known = known or Known(events.user_ids, events.item_ids)
-    if known is not None:
-        user_ids = known.users if user_ids is None else user_ids
-        item_ids = known.items if item_ids is None else item_ids
+        ids = ids or IdPair(events.user_ids, events.item_ids)
+    if ids is not None:
+        user_ids = ids.users if user_ids is None else user_ids
+        item_ids = ids.items if item_ids is None else item_ids
     model, train, test, _ = without_ids(model, train, test)
     matrix = Pairs.from_matrix(train, name="train").to_csr()
     learnt = matrix
@@ -259,7 +260,7 @@ def _sensitivity(tuning: Tuning) -> str:
     rows = [
         (
             row["trial"],
-            *(_short(row[name]) for name in tuning.space),
+            *(in_digits(row[name]) for name in tuning.space),
             _signed(row[tuning.metric], row["standard_error"]),
             _signed(row["gain"], row["gain_standard_error"], sign="+"),
             row["state"],
@@ -271,7 +272,7 @@ def _sensitivity(tuning: Tuning) -> str:
         "Each candidate on entries held out of the training data.",
         f'<p class="verdict">{page.text(tuning.verdict)}</p>',
         page.figures(pictures),
-        page.table(["trial", *tuning.space, tuning.metric, "gain", ""], rows, best=charts.found_row(tuning, ranked)),
+        page.table(["trial", *tuning.space, tuning.metric, "gain", ""], rows, best=charts.best_row(tuning, ranked)),
     )
 
 
@@ -335,9 +336,3 @@ def _signed(value: float, error: float, sign: str = "") -> str:
     if math.isnan(value):
         return "–"
     return f"{value:{sign}.4f}" + ("" if math.isnan(error) else f" ± {error:.4f}")
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return "–" if value is None else " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

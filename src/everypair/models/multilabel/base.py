@@ -94,8 +94,10 @@ class MissingLabels:
 
     unlabeled: str = parameter(
         default="negative",
-        text='``"negative"``: whatever is not 1 in Y is a 0. ``"missing"``: only known labels count (stored '
-        "entries of a sparse Y, all but NaN of a dense one, or those of ``fit``'s mask).",
+        text=(
+            '``"negative"``: whatever is not 1 in Y is a 0. ``"missing"``: only known labels count (stored entries '
+            "of a sparse Y, all but NaN of a dense one, or those of ``fit``'s mask)."
+        ),
         check=one_of("negative", "missing"),
     )
 
@@ -122,9 +124,10 @@ class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
     )
     threshold: float | str = parameter(
         default="auto",
-        text='``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on a held-out '
-        "tenth of the rows, which about doubles the time of ``fit`` (with fewer than 50 rows: what the "
-        "loss suggests).",
+        text=(
+            '``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on a held-out tenth '
+            "of the rows, which about doubles the time of ``fit`` (with fewer than 50 rows: what the loss suggests)."
+        ),
         check=or_auto(check.any_number),
     )
 

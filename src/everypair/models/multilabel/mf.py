@@ -16,7 +16,7 @@ from everypair import check
 from everypair.data.ids import Ids
 from everypair.data.label_names import check_rows_together, named_labels
 from everypair.data.labels import Labels
-from everypair.features.kernel_map import KernelMap
+from everypair.features.nystrom import KernelMap
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import LabelForm, LabelledRows, MissingLabels, MultiLabelClassifier
@@ -28,7 +28,7 @@ from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss, get_loss
 from everypair.solvers.loop import Callback, checked_callbacks
 from everypair.solvers.state import Factors
-from everypair.training.train import Keeper
+from everypair.training.train import check_keeper
 from everypair.types import Array
 
 
@@ -68,31 +68,39 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
     )
     negative_loss: str = parameter(
         default="auto",
-        text='``"squared"``: a negative costs ½ w (ỹ − s)², and a sweep as much as the positives. ``"same"``: '
-        'it has the loss itself, and a sweep costs as much as all pairs. ``"auto"``: the first, unless '
-        'more than a tenth of all labels are positive. Known negatives of ``unlabeled="missing"`` always '
-        "have the loss itself.",
+        text=(
+            '``"squared"``: a negative costs ½ w (ỹ − s)², and a sweep as much as the positives. ``"same"``: it has '
+            'the loss itself, and a sweep costs as much as all pairs. ``"auto"``: the first, unless more than a '
+            'tenth of all labels are positive. Known negatives of ``unlabeled="missing"`` always have the loss '
+            "itself."
+        ),
         check=one_of("auto", "squared", "same"),
     )
     negative_weight: float | str = parameter(
         default="auto",
-        text='w. ``"auto"``, of it and of ``negative_value``: under the logistic loss the square that agrees '
-        "with the loss at the share of positives, see :mod:`everypair.models.multilabel.defaults`; "
-        "otherwise 1 and the loss's own target of a negative.",
+        text=(
+            'w. ``"auto"``, of it and of ``negative_value``: under the logistic loss the square that agrees with the '
+            "loss at the share of positives, see :mod:`everypair.models.multilabel.defaults`; otherwise 1 and the "
+            "loss's own target of a negative."
+        ),
         check=or_auto(number(least=0)),
     )
     negative_value: float | str = parameter(default="auto", text="ỹ.", check=or_auto(number()))
     label_weight: Any = parameter(default=None, text="weights l_j > 0 of the labels, or ``None`` for ones.")
     reg: float | str = parameter(
         default="auto",
-        text='λ, also that of the trace norm of WHᵀ; ``"auto"`` takes the one of several values, set by the '
-        "size of the data, that ranks held-out rows best, each learnt with a few sweeps.",
+        text=(
+            'λ, also that of the trace norm of WHᵀ; ``"auto"`` takes the one of several values, set by the size of '
+            "the data, that ranks held-out rows best, each learnt with a few sweeps."
+        ),
         check=or_auto(number(least=0)),
     )
     kernel: Any = parameter(
         default=None,
-        text='``"rbf"``, ``"linear"``, a function or a :class:`~everypair.models.multilabel.Kernel` with '
-        "options of its own: learn from kernel features over landmarks instead of X.",
+        text=(
+            '``"rbf"``, ``"linear"``, a function or a :class:`~everypair.models.multilabel.Kernel` with options of '
+            "its own: learn from kernel features over landmarks instead of X."
+        ),
         check=Kernel.of,
     )
     solver: str = parameter(
@@ -105,9 +113,11 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
     )
     threshold: float | str = parameter(
         default="auto",
-        text='``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on held-out '
-        'rows: those of ``reg="auto"``, otherwise a tenth, which costs one more fit (with fewer than 50 '
-        "rows: 0, and ½ for the squared loss).",
+        text=(
+            '``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on held-out rows: '
+            'those of ``reg="auto"``, otherwise a tenth, which costs one more fit (with fewer than 50 rows: 0, and ½ '
+            "for the squared loss)."
+        ),
         check=or_auto(check.any_number),
     )
     max_iter: int = parameter(default=10)
@@ -119,8 +129,10 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
     )
     time_limit: float | None = parameter(
         default=None,
-        text="stop after so many seconds, of which the searches of ``reg`` and ``threshold`` take at most a "
-        "half each of what is left.",
+        text=(
+            "stop after so many seconds, of which the searches of ``reg`` and ``threshold`` take at most a half each "
+            "of what is left."
+        ),
         check=check.seconds,
     )
 
@@ -165,10 +177,7 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
         if settings.rules.patience is not None and validation is None:
             raise ValueError("patience needs validation data: fit(X, Y, validation=(X_other, Y_other)).")
         callbacks = checked_callbacks(callbacks)
-        if client is not None or any(isinstance(callback, Keeper) for callback in callbacks):
-            from everypair.distribute.solving.train import check_keeper
-
-            check_keeper(callbacks, client)
+        check_keeper(callbacks, sharded=client is not None)
         random, for_threshold = parameters.random_state.spawn(2)
         kernel_map: KernelMap | None = None
         place: LabelPlace

@@ -10,12 +10,13 @@ from sklearn.base import clone
 
 from everypair import check
 from everypair.data.pairs import Pairs
+from everypair.data.splits import hold_out
 from everypair.models.estimator import FittedAttribute
 from everypair.models.parameters import Threads, checked, estimator, parameter
 from everypair.models.recommend.blend.foreign import check_members, reads_features, value_of
 from everypair.models.recommend.blend.scale import scale_gram, scaled, zero_of
 from everypair.models.recommend.blend.state import BlendState
-from everypair.models.recommend.blend.weights import hold_out, search_weights
+from everypair.models.recommend.blend.weights import search_weights
 from everypair.models.recommend.defaults import auto_rank, auto_weighting
 from everypair.models.recommend.item_item import ItemItem
 from everypair.models.recommend.one_class import OneClassMF
