@@ -184,6 +184,6 @@ def _start(parameters: SimpleNamespace, X: Any, labels_per_row: float, row_weigh
     )
 
 
-def _unknown_entries(known: sp.csr_array) -> NDArray[np.bool_]:
-    stored = sp.csr_array((np.ones(known.nnz, bool), known.indices, known.indptr), shape=known.shape)
+def _unknown_entries(labels: sp.csr_array) -> NDArray[np.bool_]:
+    stored = sp.csr_array((np.ones(labels.nnz, bool), labels.indices, labels.indptr), shape=labels.shape)
     return ~stored.toarray()
