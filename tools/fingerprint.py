@@ -34,7 +34,7 @@ from everypair import (
     Side,
     SubsampledMF,
 )  # fmt: skip
-from everypair.models.completion import FNNM, FPCA, IMC, SIMC, Maxide
+from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 from everypair.models.recommend.rivals.same_loss import SameLossMF
@@ -205,7 +205,9 @@ def completions(data: Data) -> Iterator[tuple[str, Fit]]:
     """Configurations of the completion models, with features of both sides, of one side and without."""
 
     def completed(kind: type, left: Any = data.left, right: Any = data.right, **options: Any) -> Fit:
-        return lambda: kind(max_iter=20, **options).fit(data.entries, data.observed, left, right)
+        return lambda: kind(max_iter=20, **options).fit(
+            data.entries, data.observed, left_features=left, right_features=right
+        )
 
     given = {"nuclear_reg": 2.0, "l1_reg": 0.5}
     for variant in ("local", "global", "noise", "transductive"):
