@@ -31,7 +31,7 @@ LEFT_TO_DO = {
         ("distribute/solving", "distribute/answering"),
     },
     "names": {
-        *("Columns", "Described", "Estimate", "Newton", "Part", "Parts", "Point", "Regression"),
+        *("Columns", "Described", "Estimate", "Newton", "Part", "Parts", "Place", "Point", "Regression"),
         *("Sampling", "Side", "Terms", "Told"),
     },
     "asked": {
@@ -39,7 +39,7 @@ LEFT_TO_DO = {
         ("solvers/momentum.py", "hasattr(self.solver, 'beyond')"),
         ("solvers/momentum.py", "hasattr(self.solver, 'turned_back')"),
     },
-    "inherits": {("CPLST", "PLST")},
+    "inherits": set(),
     "distribute": set(),
 }
 

@@ -293,7 +293,7 @@ def test_a_two_tower_is_a_recommender_too(folder, run):
 def test_new_users_by_their_ratings(folder, run):
     """Low ratings say nothing: with a threshold the list is that of the one film that was liked."""
     (folder / "new.csv").write_text("user,film,rating\nxan,film 1,5\nxan,film 30,1\n")
-    rated = run("recommend", "model.ep", "--new-users", "new.csv", "--threshold", 4, "-n", 3, "--json")
+    rated = run("recommend", "model.ep", "--new-users", "new.csv", "--min-rating", 4, "-n", 3, "--json")
     liked = run("recommend", "model.ep", "--likes", "film 1", "-n", 3, "--json")
     assert json.loads(rated.stdout)["items"] == json.loads(liked.stdout)["items"]
     assert json.loads(rated.stdout)["user"] == "xan"

@@ -122,7 +122,7 @@ def test_what_is_no_input(clients):
         fit(["a.parquet", "b.parquet"], clients(2))
     for source in (np.eye(4), read_events(GOOD)):
         with pytest.raises(ValueError, match="options for files and frames of events: leave them out here"):
-            fit(source, clients(2), read={"threshold": 4})
+            fit(source, clients(2), read={"min_rating": 4})
 
 
 def test_what_is_no_client(clients):
@@ -209,8 +209,8 @@ def test_features_that_do_not_match_the_ids_of_the_files(folder, clients):
 
 
 def test_nothing_above_the_threshold(folder, clients):
-    with pytest.raises(ValueError, match="No event is left: all weights are 0 or below the threshold"):
-        fit(folder, clients(2), read={"weight": "weight", "threshold": 9})
+    with pytest.raises(ValueError, match="No event is left: all weights are 0 or below min_rating"):
+        fit(folder, clients(2), read={"weight": "weight", "min_rating": 9})
 
 
 def test_a_model_that_is_fitted_again_answers_from_the_new_one(clients):

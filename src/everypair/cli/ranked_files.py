@@ -119,9 +119,7 @@ def rounded(values: Array) -> list[float]:
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise ImportError("Parquet files need pyarrow: pip install 'everypair[io]', or write .csv or .jsonl.") from None
+    import pyarrow
+    from pyarrow import parquet
+
     return pyarrow, parquet

@@ -31,12 +31,12 @@ class Reading:
         None
     )
     item: Annotated[str | None, _option("Column of items.", show_default="by its name")] = None
-    weight: Annotated[str | None, _option("Column of weights, or of ratings with --threshold; none does without.")] = (
+    weight: Annotated[str | None, _option("Column of weights, or of ratings with --min-rating; none does without.")] = (
         None
     )
     time: Annotated[str | None, _option("Column of times; none does without.")] = None
-    threshold: Annotated[float | None, _option("Ratings from here on are positives; lower ones are left out.")] = None
-    dislike_weight: Annotated[float, _option("Keep ratings below --threshold as dislikes of this weight.")] = 0.0
+    min_rating: Annotated[float | None, _option("Ratings from here on are positives; lower ones are left out.")] = None
+    dislike_weight: Annotated[float, _option("Keep ratings below --min-rating as dislikes of this weight.")] = 0.0
     duplicates: Annotated[
         Literal["auto", "sum", "last", "max", "count"], _option("What several events of one pair become.")
     ] = "auto"

@@ -50,7 +50,7 @@ def recommend(
     allow: Annotated[list[str] | None, typer.Option(help="An item to choose from, again and again.")] = None,
     memory_mb: Annotated[float, typer.Option(help="Memory for a block of answers, in MiB.", min=1)] = 256.0,
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
-    threshold: Annotated[float | None, typer.Option(help="Of --new-users: ratings from here on count.")] = None,
+    min_rating: Annotated[float | None, typer.Option(help="Of --new-users: ratings from here on count.")] = None,
     weight: Annotated[str | None, typer.Option(help="Of --new-users: column of weights or ratings.")] = None,
     cluster: Annotated[
         str | None,
@@ -70,8 +70,8 @@ def recommend(
     chosen = [user, users, every or None, likes, new_users]
     if sum(one is not None for one in chosen) != 1:
         raise ValueError("say whom to recommend to: one of --user, --users, --all, --likes and --new-users.")
-    if new_users is None and (threshold is not None or weight is not None):
-        raise ValueError("--threshold and --weight read the events of new users: say --new-users FILE.")
+    if new_users is None and (min_rating is not None or weight is not None):
+        raise ValueError("--min-rating and --weight read the events of new users: say --new-users FILE.")
     if output is None and kind is not None:
         raise ValueError(f"--format {kind} belongs to a file: say --output FILE, or --output - for the screen.")
     if cluster is not None and not (every and output is not None and kind in (None, "parquet")):
@@ -93,7 +93,7 @@ def recommend(
         "allow": None if allow is None else typed(allow, known_items, "item"),
         "block": None if block is None else typed(block, known_items, "item"),
     }
-    reading = Reading(threshold=threshold, weight=weight)
+    reading = Reading(min_rating=min_rating, weight=weight)
     if cluster is not None:
         from everypair.cli.cluster import write_all_lists
 
@@ -173,9 +173,9 @@ def _listed(path: Path, users: Any) -> list[str]:
 
 def _new(events: Any, items: Any) -> tuple[Any, Any]:
     """Return the ids of new users and their events as rows over known items."""
-    from everypair.data.matching import Known, match_events
+    from everypair.data.matching import IdPair, match_events
 
-    matched = match_events(events, Known(events.user_ids, items))
+    matched = match_events(events, IdPair(events.user_ids, items))
     if len(matched.unknown_items):
         items.index(matched.unknown_items, "item")  # which names them and those they are like
     return events.user_ids.values, matched.matrix

@@ -31,7 +31,7 @@ class Cluster:
     client : a ``distributed.Client``.
     shards : number of shards of either side, or a (left, right) pair; by the data where it is ``None``. It changes no
         bit of the result, but for weights of features.
-    read : options of :func:`everypair.data.read_events`, for files and frames of events: columns, threshold, …; for
+    read : options of :func:`everypair.data.read_events`, for files and frames of events: columns, min_rating, …; for
         files of labelled rows those of :func:`everypair.data.read_multilabel`.
     gather : whether factors and pairs are brought to this process when training ends, so that the model is like any
         other; ``"auto"``: where they take less than 1 GiB.

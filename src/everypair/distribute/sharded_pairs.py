@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.data.ids import Ids
-from everypair.data.matching import Known, as_events, held_out_matrix
+from everypair.data.matching import IdPair, as_events, held_out_matrix
 from everypair.data.pairs import Compressed, Pairs
 from everypair.distribute.borders import ROW_WORK, shard_borders
 from everypair.distribute.solving.work import Piece
@@ -98,7 +98,7 @@ class ShardedPairs:
         if events is not None:
             assert self.user_ids is not None
             assert self.item_ids is not None
-            held_out = held_out_matrix(events, Known(self.user_ids, self.item_ids), name)
+            held_out = held_out_matrix(events, IdPair(self.user_ids, self.item_ids), name)
         positives = positive_pattern(held_out, name)
         if positives.shape != self.shape:
             raise ValueError(f"{name} has the shape {positives.shape}, it must be {self.shape} as in training.")

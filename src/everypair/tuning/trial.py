@@ -55,7 +55,7 @@ class Trial:
     model: Any = field(default=None, repr=False)
 
 
-class Watch:
+class SweepWatch:
     """A callback that measures every sweep and says when to stop."""
 
     def __init__(self, users: HalvedUsers, leader: Trial | None, warm: bool, clock: Clock) -> None:
@@ -119,7 +119,7 @@ def run_trial(
     """
     begin = time.perf_counter()
     candidate = with_values(model, parameters)
-    watch = Watch(users, leader, start is not None, clock)
+    watch = SweepWatch(users, leader, start is not None, clock)
     options = dict(fit_arguments)
     if has_sweeps(model):
         options["callbacks"] = [watch]

@@ -166,7 +166,7 @@ def _read(source: Any, options: dict[str, Any], name: str) -> tuple[FileEvents, 
     ordered = joined.how == "last"
     pairs = joined.pairs
     narrow = pairs.weights.astype(np.float32)
-    if not (ordered or (joined.how == "max" and chosen["threshold"] is None)):
+    if not (ordered or (joined.how == "max" and chosen["min_rating"] is None)):
         pairs, narrow = (
             pairs.where(pairs.weights != 0),
             narrow[pairs.weights != 0],
@@ -185,7 +185,7 @@ def _joined(source: Any, options: Mapping[str, Any]) -> JoinedEvents:
     try:
         return read_joined(
             source, {role: options[role] for role in ROLES}, text=TextOptions(*(options[name] for name in TEXT)),
-            **{name: options[name] for name in ("threshold", "dislike_weight", "duplicates", "missing", "ids")},
+            **{name: options[name] for name in ("min_rating", "dislike_weight", "duplicates", "missing", "ids")},
         )  # fmt: skip
     except ValueError as failure:
         if NO_EVENTS not in str(failure):

@@ -35,10 +35,8 @@ class ClusterFactors:
 
     def __repr__(self) -> str:
         users, items = self.shape
-        shards = f"{len(self.factors.left)} and {len(self.factors.right)} shards"
-        return (
-            f"ClusterFactors({users:,} users × {items:,} items in {shards} on the cluster: gather() brings them here)"
-        )
+        size = f"{users:,} users × {items:,} items in {len(self.factors.left)} and {len(self.factors.right)} shards"
+        return f"ClusterFactors({size} on the cluster: gather() brings the model here)"
 
     def __getattr__(self, name: str) -> Any:
         value = vars(self).get("learnt", {}).get(name)

@@ -17,7 +17,7 @@ from everypair.distribute.solving.set_up import ShardTerms
 from everypair.distribute.solving.train import train_on_cluster
 from everypair.models.recommend.cluster_factors import ClusterFactors
 from everypair.models.recommend.factorization import OneClassState
-from everypair.models.recommend.places import FitArguments
+from everypair.models.recommend.places import FitArguments, trained_fields
 from everypair.models.recommend.plan import Plan
 from everypair.models.recommend.side import SideData, read_sides
 from everypair.models.recommend.training_data import aligned_features
@@ -111,13 +111,11 @@ class There:
             identity=(model, information, data.here["interactions"], data.here["targets"], data.validation),
         )  # fmt: skip
         fields = {
-            "rank": plan.layout.rank, "layout": plan.layout, "history": outcome.history,
-            "objective": outcome.state.objective, "status": outcome.status, "loss": plan.loss,
-            "negatives": plan.negatives, "negative_loss": "squared",
-            "feature_maps": tuple(side.feature_map for side in data.sides),
+            **trained_fields(outcome, plan.layout, data.sides), **data.here,
+            "loss": plan.loss, "negatives": plan.negatives, "negative_loss": plan.negative_loss, "ridge": plan.ridge,
+            "negative_weight": plan.negative_weight, "graphs": (False, False),
             "feature_reg": tuple(side.features and side.features.ridge for side in sides),
             "own_vectors": tuple(side.features is None or side.features.own for side in sides),
-            "graphs": (False, False), "ridge": plan.ridge, "negative_weight": plan.negative_weight, **data.here,
         }  # fmt: skip
         state = outcome.state
         weights = state.left_parameters, state.right_parameters

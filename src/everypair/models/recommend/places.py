@@ -125,16 +125,12 @@ class Here:
 def learnt_fields(
     objective: Objective, outcome: Outcome[Factors], layout: Layout, sides: tuple[SideData, SideData]
 ) -> dict[str, Any]:
-    """Return the fields of a factorization that training decides."""
+    """Return the fields of a factorization that was trained here."""
     state, embeddings = outcome.state, objective.embeddings
     return {
+        **trained_fields(outcome, layout, sides),
         "user_factors": state.left,
         "item_factors": state.right,
-        "rank": layout.rank,
-        "layout": layout,
-        "history": outcome.history,
-        "objective": state.objective,
-        "status": outcome.status,
         "loss": objective.loss,
         "negatives": objective.negatives,
         "negative_loss": objective.negative_loss,
@@ -142,8 +138,19 @@ def learnt_fields(
             None if embedding.features is None else embedding.feature_part(state.parameters(side)).copy()
             for side, embedding in enumerate(embeddings)
         ),
-        "feature_maps": tuple(side.feature_map for side in sides),
         "feature_reg": tuple(embedding.feature_reg for embedding in embeddings),
         "own_vectors": tuple(embedding.own for embedding in embeddings),
         "graphs": tuple(embedding.graph is not None for embedding in embeddings),
+    }
+
+
+def trained_fields(outcome: Outcome[Factors], layout: Layout, sides: tuple[SideData, SideData]) -> dict[str, Any]:
+    """Return the fields of a factorization that are the same wherever it was trained."""
+    return {
+        "rank": layout.rank,
+        "layout": layout,
+        "history": outcome.history,
+        "objective": outcome.state.objective,
+        "status": outcome.status,
+        "feature_maps": tuple(side.feature_map for side in sides),
     }
