@@ -25,11 +25,12 @@ from everypair.models.multilabel.parameters import SOLVERS, Kernel, LabelSetting
 from everypair.models.multilabel.problem import LabelProblem
 from everypair.models.parameters import Training, checked, estimator, number, one_of, or_auto, parameter
 from everypair.problem.layout import LEFT
-from everypair.problem.losses import Loss, get_loss
+from everypair.problem.losses import LOSSES, Loss, get_loss
 from everypair.solvers.loop import Callback, checked_callbacks
 from everypair.solvers.state import Factors
 from everypair.training.train import check_keeper
 from everypair.types import Array
+from everypair.words import listed
 
 
 @estimator
@@ -63,7 +64,7 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
     )
     loss: str | Loss = parameter(
         default="logistic",
-        text='``"logistic"``, ``"squared"``, ``"squared_hinge"`` or a :class:`~everypair.problem.losses.Loss`.',
+        text=f"{listed(LOSSES, 9)} or a :class:`~everypair.problem.losses.Loss`.",
         check=lambda name, value: get_loss(value),
     )
     negative_loss: str = parameter(

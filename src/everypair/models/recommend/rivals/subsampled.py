@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from everypair import check
 from everypair.data.pairs import Pairs
-from everypair.data.sampling import Sampling, check_sampling_scheme
+from everypair.data.sampling import SCHEMES, Sampling, check_sampling_scheme
 from everypair.models.codec import storable
 from everypair.models.estimator import FittedAttribute
 from everypair.models.parameters import Training, checked, estimator, number, parameter, stop_rules
@@ -40,6 +40,7 @@ from everypair.training.train import train
 from everypair.training.validation import make_validator
 from everypair.training.warm_up import sweep_on_two_pairs
 from everypair.types import Array
+from everypair.words import listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,8 +111,7 @@ class SubsampledParameters(Training):
     loss: str | Loss = parameter(default="squared", text="as in OneClassMF.", check=lambda name, value: get_loss(value))
     scheme: str = parameter(
         default="uniform",
-        text='how negatives are drawn: "uniform", "user-count", "item-count", "item-rarity" or "item-inverse", see '
-        "everypair.data.sampling.",
+        text=f"how negatives are drawn: {listed(SCHEMES, 9)}; see everypair.data.sampling.",
         check=lambda name, value: check_sampling_scheme(value),
     )
     ratio: float = parameter(default=1.0, text="number of negatives per positive, |Ω⁻|/|Ω⁺|.", check=number(least=0))
