@@ -32,7 +32,7 @@ LEFT_TO_DO = {
     },
     "names": {
         *("Columns", "Described", "Estimate", "Newton", "Part", "Parts", "Place", "Point", "Regression"),
-        *("Sampling", "Side", "Terms", "Told"),
+        *("Sampling", "Terms", "Told"),
     },
     "asked": {
         ("models/checkpoint.py", "hasattr(solver, 'memory')"),
