@@ -110,7 +110,8 @@ def climb(
 def one_seed(train: Any, test: Any, seed: int, ladders: Any, most: int, folds: int, margin: float) -> Point:
     point, weight, trials = climb(Judge(train, folds), ladders, most, margin)
     left, right = ({name: value for name, value in point.items() if name in names} for names in (OF_FACTORS, OF_ITEMS))
-    model = Blend([factors(train, **left), ItemItem(**right)], weights=[1.0, weight], random_state=seed).fit(train)
+    members = [factors(train, **left), ItemItem(**right)]
+    model = Blend(models=members, weights=[1.0, weight], random_state=seed).fit(train)
     default = Blend(random_state=seed).fit(train)
     return {
         "seed": seed, "best": point, "weight": weight, "trials": trials, "tuned": quality(model, train, test),

@@ -57,7 +57,7 @@ def one_class(features: bool) -> Any:
     def run(case: Case, mask: Any) -> tuple[Any, str]:
         liked = 4 if case.known is not None else 1
         positives = sp.csr_array(mask & (case.truth >= liked), dtype=np.float32)
-        sides = {"left_features": case.left, "right_features": case.right} if features else {}
+        sides = {"user_features": case.left, "item_features": case.right} if features else {}
         return OneClassMF(rank=min(64, *case.truth.shape), random_state=0).fit(
             positives, **sides
         ).score_users(), "positives only, defaults"

@@ -30,6 +30,17 @@ def test_fit_is_the_fit_of_the_library(folder, run):
     assert "user 'user', item 'film', time 'timestamp'" in shown.stderr
 
 
+def test_parameters_inside_parameters(folder, run):
+    """The order in which they are said does not matter."""
+    few = ("fit", "events.csv", "-o", "again.ep", "--rank", 3, "--set", "max_iter=2", "--item-features", "films.csv")
+    inside = ("items.own_vectors=false", "items.feature_reg=2", "solver.cg_steps=3", "solver=newton")
+    run(*few, *(word for one in inside for word in ("--set", one)))
+    model = everypair.load("again.ep")
+    assert model.items == everypair.Side(own_vectors=False, feature_reg=2)
+    assert model.solver == everypair.Newton(cg_steps=3, momentum=False)
+    assert model.feature_reg_[1] == 2
+
+
 @pytest.mark.parametrize("name", ["ItemItem", "Popularity", "BPR", "Blend", "SubsampledMF", "EnsembleMF"])
 def test_every_model_is_fitted_and_asked(folder, run, name):
     ranked = ["--rank", 3] if name in ("BPR", "SubsampledMF", "EnsembleMF") else []
@@ -112,7 +123,7 @@ def test_blocks_of_many_users_give_the_bits_of_one_call(folder, run, monkeypatch
     seen = sp.random_array((9000, 300), density=0.01, format="csr", dtype=np.float32, rng=random)
     model = everypair.Popularity().fit(seen)
     left, right = (random.standard_normal((rows, 16), np.float32) for rows in seen.shape)
-    model.state_ = replace(model.state_, left_factors=left, right_factors=right)
+    model.state_ = replace(model.state_, user_factors=left, item_factors=right)
     model.save("many.ep")
     monkeypatch.setattr("everypair.cli.recommend.MOST_ROWS", 4100)
     run("recommend", "many.ep", "--all", "-n", 5, "-o", "many.parquet")
@@ -282,7 +293,7 @@ def test_a_two_tower_is_a_recommender_too(folder, run):
 def test_new_users_by_their_ratings(folder, run):
     """Low ratings say nothing: with a threshold the list is that of the one film that was liked."""
     (folder / "new.csv").write_text("user,film,rating\nxan,film 1,5\nxan,film 30,1\n")
-    rated = run("recommend", "model.ep", "--new-users", "new.csv", "--threshold", 4, "-n", 3, "--json")
+    rated = run("recommend", "model.ep", "--new-users", "new.csv", "--min-rating", 4, "-n", 3, "--json")
     liked = run("recommend", "model.ep", "--likes", "film 1", "-n", 3, "--json")
     assert json.loads(rated.stdout)["items"] == json.loads(liked.stdout)["items"]
     assert json.loads(rated.stdout)["user"] == "xan"

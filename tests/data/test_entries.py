@@ -80,7 +80,7 @@ def test_random_search_in_two_processes():
 def test_what_is_refused():
     with pytest.raises(TypeError, match="rows of a matrix are users"):
         next(EntrySplit().split(MATRIX))
-    with pytest.raises(ValueError, match="needs times"):
+    with pytest.raises(ValueError, match=r"needs the times of the stored pairs: .*Entries\(matrix, times\)"):
         next(EntrySplit("last").split(Entries(MATRIX)))
     with pytest.raises(ValueError, match="held_out must be one of"):
         EntrySplit("first")

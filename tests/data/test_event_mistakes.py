@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair.data import read_events
-from everypair.data.tables import arrow, delimited, streams
+from everypair.data.tables import delimited
 
 HEAD = "user,item,rating,time\n"
 GOOD = HEAD + "ann,blue,5,2024-01-01\nbob,rain,3,2024-01-02\n"
@@ -47,13 +47,12 @@ FILES = {
         {},
         "'user' has 1 missing value, the first in line 4: missing='drop'",
     ),
-    "missing rating": (GOOD + "cem,dust,NA,2024-01-01\n", {"threshold": 4}, "'rating' has NaN or missing .* line 4"),
+    "missing rating": (GOOD + "cem,dust,NA,2024-01-01\n", {"min_rating": 4}, "'rating' has NaN or missing .* line 4"),
     "missing time": (GOOD + "cem,dust,5,\n", {"time": "time"}, "'time' has missing times, 1, the first in line 4"),
     "all missing": (HEAD + ",,,\n", {"missing": "drop"}, "no events without missing values"),
     "american date": (GOOD + "cem,dust,5,12/31/2023\n", {"time": "time"}, "'12/31/2023' in line 4 is neither"),
     "dates and numbers": (GOOD + "cem,dust,5,1700000000\n", {"time": "time"}, r"mixes dates \(line 2\) and numbers"),
     "quote left open": (GOOD + 'cem,"dust,5,2024-01-01\n', {}, "quote is opened in line 4 and never closed"),
-    "text behind a quote": (GOOD + 'cem,"du"st,5,2024-01-01\n', {}, "behind a closing quote, the first is line 4"),
     "zero bytes at the end": (
         GOOD * 3000 + "\0\0\0,\0,1,1\n",
         {"header": True},
@@ -69,7 +68,14 @@ FILES = {
     ),
     "old Macintosh": ("user,item\ra,b\r", {}, r"\\r alone"),
     "web page": ("<!DOCTYPE html>\n<html>404</html>", {}, "web page .*downloaded"),
-    "JSON": ('{"user": 1, "item": 2}\n', {}, "looks like JSON"),
+    "list of JSON": ('[{"user": 1, "item": 2}]\n', {}, "looks like a list of JSON: write a line per event"),
+    "JSON cut off": ('{"user": 1, "item": 2}\n\n{"user": 2, "it\n', {}, "JSON lines, but line 3 is no JSON object"),
+    "JSON in many lines": ('{\n"user": 1,\n"item": 2}\n', {}, "line 1 is no JSON object"),
+    "JSON of two types": (
+        '{"user": 1, "item": 2}\n{"user": "b", "item": 2}\n',
+        {},
+        "holds a number in line 1 and a str in",
+    ),
     "PDF": (b"%PDF-1.7\n", {}, "is a PDF"),
     "pickle": (b"\x80\x04\x95\0", {}, "pickle, which is never loaded"),
     "bzip2": (b"BZh91AY", {}, "bzip2: unpack it first"),
@@ -83,8 +89,8 @@ FILES = {
     "Arrow cut off": (b"ARROW1" + b"\1" * 50, {}, "damaged or cut off: arrow"),
     "zip cut off": (b"PK\x03\x04" + b"\1" * 50, {}, "damaged or cut off"),
     "text option of another file": (b"PAR1" + b"\1" * 50, {"delimiter": ";"}, "delimiter= belongs to text files"),
-    "no ratings": ("user,item\na,b\n", {"threshold": 4}, "threshold=4 needs a column of ratings"),
-    "threshold too high": (GOOD, {"threshold": 9}, "No event is left: all weights are 0 or below the threshold"),
+    "no ratings": ("user,item\na,b\n", {"min_rating": 4}, "min_rating=4 needs a column of ratings"),
+    "threshold too high": (GOOD, {"min_rating": 9}, "No event is left: all weights are 0 or below min_rating"),
     "too many asked": (GOOD, {"min_user_events": 5}, "No event is left: no users have 5 items"),
     "not integers": ("user,item\n1,2\nx,3\n", {"ids": "integer"}, "'user' holds 'x' in line 3, which is no integer"),
     "given names do not fit": (GOOD, {"header": ["user", "item"]}, "names 2 columns, but the first line has 4 fields"),
@@ -181,11 +187,11 @@ def test_a_row_without_end(tmp_path, monkeypatch):
         ({"duplicates": "mean"}, "duplicates must be one of auto, sum, last, max, count, got 'mean'"),
         ({"missing": "ignore"}, 'missing must be "error" or "drop"'),
         ({"ids": "int"}, "ids must be one of"),
-        ({"threshold": "4"}, "threshold must be a number"),
-        ({"threshold": float("nan")}, "threshold must be a number"),
-        ({"dislike_weight": 0.1}, "say with threshold= which"),
-        ({"threshold": 4, "dislike_weight": -1}, "dislike_weight must be a number ≥ 0"),
-        ({"threshold": 4, "dislike_weight": 1, "duplicates": "count"}, "'count' has no dislikes"),
+        ({"min_rating": "4"}, "min_rating must be a number"),
+        ({"min_rating": float("nan")}, "min_rating must be a number"),
+        ({"dislike_weight": 0.1}, "say with min_rating= which"),
+        ({"min_rating": 4, "dislike_weight": -1}, "dislike_weight must be a number ≥ 0"),
+        ({"min_rating": 4, "dislike_weight": 1, "duplicates": "count"}, "'count' has no dislikes"),
         ({"weight": "rating", "duplicates": "count"}, "does not look at weights: leave out weight='rating'"),
         ({"min_user_events": 0}, "min_user_events must be an integer ≥ 1"),
         ({"delimiter": "\n"}, "delimiter must be one or more characters"),
@@ -235,21 +241,3 @@ def test_polars_lazy_frame():
     pl = pytest.importorskip("polars")
     with pytest.raises(TypeError, match="collect a lazy frame first"):
         read_events(pl.LazyFrame({"user": [1], "item": [1]}))
-
-
-def test_without_pyarrow_the_extra_is_named(tmp_path, monkeypatch):
-    pa.parquet.write_table(pa.table({"user": [1], "item": [2]}), tmp_path / "e.parquet")
-    (tmp_path / "e.zst").write_bytes(pa.compress(GOOD.encode(), "zstd", asbytes=True))
-    real = __import__
-
-    def refuse(name, *rest):
-        if name.split(".")[0] in ("pyarrow", "zstandard", "compression"):
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr("builtins.__import__", refuse)
-    monkeypatch.setattr(streams.importlib, "import_module", refuse)
-    assert arrow
-    for name in ("e.parquet", "e.zst"):
-        with pytest.raises(ImportError, match=r"pip install 'everypair\[io\]'"):
-            read_events(tmp_path / name)

@@ -74,7 +74,7 @@ def test_bad_input_is_refused():
         (DENSE, np.zeros_like(MASK), ValueError, "no observed entry"),
         (DENSE, np.ones_like(MASK), ValueError, "let the mask be False there"),
         (DENSE, MASK.T, ValueError, "shape of Y"),
-        (DENSE, np.full(DENSE.shape, "x"), TypeError, "booleans"),
+        (DENSE, np.full(DENSE.shape, "x"), ValueError, "booleans"),
         (np.array([[np.inf, 1.0]]), None, ValueError, "infinite"),
         (sp.csr_array([[NAN, 1.0]]), None, ValueError, "must not store NaN"),
         (twice, None, ValueError, "entries twice"),

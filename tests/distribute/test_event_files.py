@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from everypair import OneClassMF
+from everypair import OneClassMF, Side
 from everypair.data import read_events
 from everypair.distribute import Cluster
 from everypair.distribute.reading import event_files, id_numbers
@@ -42,9 +42,9 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     "read",
     [
-        {"threshold": 4},  # the last by time
-        {"threshold": 4, "time": None, "dislike_weight": 0.1},  # the last of the last file
-        {"threshold": 4, "duplicates": "max", "dislike_weight": 0.1},
+        {"min_rating": 4},  # the last by time
+        {"min_rating": 4, "time": None, "dislike_weight": 0.1},  # the last of the last file
+        {"min_rating": 4, "duplicates": "max", "dislike_weight": 0.1},
         {"weight": "rating", "duplicates": "sum"},
         {"duplicates": "count"},
     ],
@@ -76,7 +76,7 @@ def test_weights_of_zero_and_dislikes_of_several_files(clients, tmp_path):
 
 @pytest.mark.parametrize("parameters", [{}, {"weighting": ("degree", 0.25), "negative_scheme": ("item-count", 0.5)}])
 def test_the_bits_of_one_machine(parameters, folder, clients):
-    read = {"threshold": 4}
+    read = {"min_rating": 4}
     there = model(**parameters).fit(folder, client=Cluster(clients(2), shards=(2, 1), read=read))
     alone = model(**parameters).fit(read_events(LOG, verbose=False, **read))
     assert np.array_equal(there.user_factors_, alone.user_factors_)
@@ -89,9 +89,9 @@ def test_the_bits_of_one_machine(parameters, folder, clients):
 
 def test_events_in_memory(clients):
     parameters = {"weighting": ("degree", 0.25), "max_iter": 2}
-    events = read_events(LOG, threshold=4, verbose=False)
+    events = read_events(LOG, min_rating=4, verbose=False)
     alone = model(**parameters).fit(events)
-    for source, read in ((events, {}), (LOG, {"threshold": 4, "verbose": False})):
+    for source, read in ((events, {}), (LOG, {"min_rating": 4, "verbose": False})):
         there = model(**parameters).fit(source, client=Cluster(clients(2), read=read, gather=False))
         assert list(there.item_ids_) == list(alone.item_ids_)
         assert there.recommend(["u1"], n=3)[0].tolist() == alone.recommend(["u1"], n=3)[0].tolist()
@@ -116,13 +116,14 @@ def test_features_by_id(folder, clients):
     )
     films = pd.DataFrame({"item": items.values, "kind": [f"k{one % 5}" for one in items.values]})
     kinds = table_features(films, items, kinds={"kind": "category"})
-    given = table.sample(frac=1, random_state=0), kinds
-    parameters = {"max_iter": 3, "loss": "squared", "own_vectors": (True, False)}
-    there = model(**parameters).fit(folder, *given, client=Cluster(clients(2), shards=(2, 1)))
-    alone = model(**parameters).fit(events, *given)
+    given = {"user_features": table.sample(frac=1, random_state=0), "item_features": kinds}
+    parameters = {"max_iter": 3, "loss": "squared", "items": Side(own_vectors=False)}
+    there = model(**parameters).fit(folder, **given, client=Cluster(clients(2), shards=(2, 1)))
+    alone = model(**parameters).fit(events, **given)
     matrix = model(**parameters).fit(
-        events.matrix, table[["age", "old"]].to_numpy(float), kinds.matrix, client=Cluster(clients(2), shards=(2, 1))
-    )
+        events.matrix, user_features=table[["age", "old"]].to_numpy(float), item_features=kinds.matrix,
+        client=Cluster(clients(2), shards=(2, 1)),
+    )  # fmt: skip
     assert np.array_equal(there.user_factors_, matrix.user_factors_)  # the same rows meet the same features
     assert np.array_equal(there.user_feature_weights_, matrix.user_feature_weights_)
     assert there.objective_ == pytest.approx(alone.objective_, rel=0.02)
@@ -136,19 +137,19 @@ def test_many_files_are_few_tasks(clients, tmp_path, monkeypatch):
     counted = []
     task = Tasks.task
     monkeypatch.setattr(Tasks, "task", lambda *given, **options: counted.append(given[1]) or task(*given, **options))
-    cluster = Cluster(clients(2), read={"threshold": 4})
+    cluster = Cluster(clients(2), read={"min_rating": 4})
     pairs = cluster.pairs(cluster.tasks(), folder, None, np.float32, lambda one: one)
     assert len(counted) < 1000
     monkeypatch.setattr(event_files, "GROUP_EVENTS", 500)
     monkeypatch.setattr(id_numbers, "SAMPLES", 10)
     others = cluster.pairs(cluster.tasks(), folder, None, np.float32, lambda one: one)
-    assert others.shape == pairs.shape == read_events(LOG, threshold=4, verbose=False).matrix.shape
+    assert others.shape == pairs.shape == read_events(LOG, min_rating=4, verbose=False).matrix.shape
     assert all(np.array_equal(one, other) for one, other in zip(pairs.stored, others.stored))
 
 
 def test_a_worker_that_is_killed_is_made_good_from_the_files_on(folder, doomed):
     client, kill = doomed
-    read, parameters = {"threshold": 4}, {"weighting": ("degree", 0.25), "max_iter": 4}
+    read, parameters = {"min_rating": 4}, {"weighting": ("degree", 0.25), "max_iter": 4}
     there = model(**parameters).fit(folder, client=Cluster(client, shards=(2, 1), read=read), callbacks=[kill])
     alone = model(**parameters).fit(read_events(LOG, verbose=False, **read))
     assert np.array_equal(there.user_factors_, alone.user_factors_)

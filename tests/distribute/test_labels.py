@@ -184,8 +184,8 @@ def test_files_are_checked_like_a_matrix(folder, clients):
         model(rank=99).fit(folder, client=clients(2))
     with pytest.raises(ValueError, match="beyond what float32 holds"):
         model(dtype="float32", label_weight=np.full(LABELS, 1e-60)).fit(folder, client=clients(2))
-    with pytest.raises(ValueError, match="'threshold', which is no option of read_multilabel"):
-        model().fit(folder, client=Cluster(clients(2), read={"threshold": 1}))
+    with pytest.raises(ValueError, match="'min_rating', which is no option of read_multilabel"):
+        model().fit(folder, client=Cluster(clients(2), read={"min_rating": 1}))
 
 
 def test_a_training_goes_on_from_its_checkpoint(clients, tmp_path):

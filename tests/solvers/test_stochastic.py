@@ -112,17 +112,6 @@ def test_updates_by_default():
     assert StochasticGradient(sparse).updates == 10 * 30
 
 
-def test_the_state_passed_in_is_not_changed_and_constant_columns_stay():
-    problem = build(Case("squared", biases="biased"))
-    left, right = start(problem.dense)
-    state = Factors(left.copy(), right.copy())
-    new = StochasticGradient(problem.objective).step(state)
-    assert np.array_equal(state.left, left)
-    assert np.array_equal(state.right, right)
-    assert np.array_equal(new.left[:, -1], np.ones(len(left)))
-    assert np.array_equal(new.right[:, -2], np.ones(len(right)))
-
-
 def test_too_large_an_array_is_refused(monkeypatch):
     objective = build(Case("squared")).objective
     monkeypatch.setattr(module, "MAX_DENSE_BYTES", 4 * 7 * 6)

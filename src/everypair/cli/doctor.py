@@ -13,9 +13,19 @@ from typing import Any
 from everypair.cli.options import Run, command
 from everypair.cli.say import show, table
 
-NEEDED = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "threadpoolctl", "narwhals", "rich", "typer")
+NEEDED = (
+    "numpy",
+    "scipy",
+    "numba",
+    "llvmlite",
+    "scikit-learn",
+    "threadpoolctl",
+    "narwhals",
+    "pyarrow",
+    "rich",
+    "typer",
+)
 EXTRAS = {
-    "pyarrow": "io",
     "matplotlib": "plot",
     "optuna": "tune",
     "jax": "neural",

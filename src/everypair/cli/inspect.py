@@ -26,7 +26,7 @@ def inspect(
 
     everypair inspect model.ep
 
-    everypair inspect events.csv --threshold 4
+    everypair inspect events.csv --min-rating 4
     """
     from everypair.cli.model_files import is_model_file
 

@@ -30,7 +30,7 @@ def report(
 
     everypair report events.csv --output report.html
     """
-    from everypair.data.matching import Known, held_out_matrix
+    from everypair.data.matching import IdPair, held_out_matrix
     from everypair.plots import report as write_report
     from everypair.plots.report import check_report
 
@@ -39,7 +39,7 @@ def report(
     data = reading.read(events, run.quiet)
     held_out = None
     if test is not None:
-        held_out = held_out_matrix(reading.read(test, run.quiet), Known(data.user_ids, data.item_ids), "test")
+        held_out = held_out_matrix(reading.read(test, run.quiet), IdPair(data.user_ids, data.item_ids), "test")
     write_report(model, data, held_out, output, title=title, samples=samples, random_state=choice.seed)
     if run.json_output:
         show({"output": output})

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 
-READING = ("user", "item", "weight", "time", "threshold", "dislike_weight", "duplicates", "missing")
+READING = ("user", "item", "weight", "time", "min_rating", "dislike_weight", "duplicates", "missing")
 TEXT = ("min_user_events", "min_item_events", "ids", "delimiter", "header", "quote", "encoding", "absent", "extra")
 TUNING = ("budget", "trials", "metric", "held_out", "space", "search", "storage")
 OPTIONS = frozenset(READING + TEXT + TUNING)
 RENAMED = {"n_threads": "--threads", "test_share": "--share"}
 FOR_PYTHON = " Leave them out (test with `in`), or fold them in as new rows."
 _ARGUMENT = re.compile(r"(?<![\w.\[])([a-z_]+)=(\"[^\"]*\"|'[^']*'|\[…\]|[\w.+-]*\w)?")
-_NAME = re.compile(r"\b(min_user_events|min_item_events|dislike_weight|n_threads|test_share)\b")
+_NAME = re.compile(r"\b(min_user_events|min_item_events|min_rating|dislike_weight|n_threads|test_share)\b")
 _SPELLED = {  # values that the command line writes in another way
     "header=True": "--header yes",
     "header=False": "--header no",
@@ -22,7 +22,7 @@ _SPELLED = {  # values that the command line writes in another way
 }
 _DASHES = re.compile(r"--[a-z_]+")
 _OF_MODELS = ("recommend", "similar", "explain")  # where --user and --item are ids
-_THERE = frozenset(("weight", "threshold"))
+_THERE = frozenset(("weight", "min_rating"))
 
 
 def as_options(sentence: str, arguments: list[str]) -> str:

@@ -34,14 +34,13 @@ def update(
 
     everypair update model.ep today.csv --output model.ep
     """
-    from everypair.cli.model_files import load_recommender
+    from everypair.cli.model_files import load_recommender, offered
     from everypair.store.write import check_place
 
     check_place(output)
     loaded = load_recommender(model)
     name = type(loaded).__name__
-    if not hasattr(loaded, "add_users"):
-        raise ValueError(f"{name} does not grow: fit it again, or use OneClassMF, ItemItem or Blend.")
+    offered(loaded, "add_users")
     if loaded.user_ids_ is None:
         raise ValueError("this model was fitted on a matrix and has no ids that events could be matched to.")
     counts = grow(loaded, reading.read(events, run.quiet), user_features, item_features, known)
@@ -60,22 +59,22 @@ def grow(model: Any, events: Any, user_features: Path | None, item_features: Pat
     import numpy as np
 
     from everypair.data.ids import Ids
-    from everypair.data.matching import Known, alike, match_events
+    from everypair.data.matching import IdPair, alike, match_events
     from everypair.models.recommend.fitted import Refreshes
     from everypair.parallel import resolve_threads
 
-    have = Known(model.user_ids_, model.item_ids_)
+    have = IdPair(model.user_ids_, model.item_ids_)
     users, items = alike(have.users, events.user_ids), alike(have.items, events.item_ids)
     new_users = Ids(users.values[have.users.find(users.values) < 0])
     new_items = Ids(items.values[have.items.find(items.values) < 0])
     if len(new_items):
-        columns = match_events(events, Known(have.users, new_items)).matrix
+        columns = match_events(events, IdPair(have.users, new_items)).matrix
         model.add_items(ids=new_items, interactions=columns, **_described(model, 1, item_features, new_items))
     folded = 0
     if known == "fold-in":
         more = match_events(events, have).matrix
         more.resize(model.interactions_.shape)
-        changed = np.flatnonzero(np.diff(match_events(events, Known(have.users, model.item_ids_)).matrix.indptr))
+        changed = np.flatnonzero(np.diff(match_events(events, IdPair(have.users, model.item_ids_)).matrix.indptr))
         if isinstance(model.state_, Refreshes):
             if more.nnz or len(changed):
                 model.state_ = model.state_.refreshed(more, changed, resolve_threads(model.n_threads))
@@ -86,7 +85,7 @@ def grow(model: Any, events: Any, user_features: Path | None, item_features: Pat
                 "out, or fit it again."
             )
     if len(new_users):
-        rows = match_events(events, Known(new_users, model.item_ids_)).matrix
+        rows = match_events(events, IdPair(new_users, model.item_ids_)).matrix
         model.add_users(ids=new_users, interactions=rows, **_described(model, 0, user_features, new_users))
     return {"new_users": len(new_users), "new_items": len(new_items), "folded_in": folded}
 

@@ -11,6 +11,7 @@ from everypair.data.pairs import Pairs
 from everypair.data.sampling import sample_negatives
 from everypair.data.splits import (
     RowSplit,
+    hold_out,
     split_cold_items,
     split_entries,
     split_leave_last,
@@ -29,6 +30,7 @@ __all__ = [
     "MultiLabelData",
     "Pairs",
     "RowSplit",
+    "hold_out",
     "load_debian",
     "read_events",
     "read_multilabel",

@@ -24,38 +24,38 @@ def time_decay(times: Any, half_life: Any, now: Any = None) -> NDArray[np.float6
     >>> time_decay(days, half_life=np.timedelta64(30, "D")).tolist()
     [0.5, 1.0]
     """
-    moments = np.asarray(times)
-    dated = moments.dtype.kind == "M"
-    if moments.size == 0:
-        return np.ones(moments.shape)
-    if moments.dtype.kind not in "iufM":
+    events = np.asarray(times)
+    dated = events.dtype.kind == "M"
+    if events.size == 0:
+        return np.ones(events.shape)
+    if events.dtype.kind not in "iufM":
         raise TypeError(
-            f"times must be numbers or numpy datetime64, got {moments.dtype}; "
+            f"times must be numbers or numpy datetime64, got {events.dtype}; "
             "convert dates with numpy.asarray(times, dtype='datetime64[s]'), time zones to UTC before."
         )
-    if (np.isnat(moments) if dated else ~np.isfinite(moments)).any():
+    if (np.isnat(events) if dated else ~np.isfinite(events)).any():
         raise ValueError("times has missing or infinite values: drop those events or fill in a time.")
-    if not dated:
-        moments = moments.astype(np.float64 if moments.dtype.kind == "f" else np.int64)
+    if events.dtype.kind in "iu":
+        events = events.astype(np.int64)
     span = _checked_half_life(half_life, dated)
-    present = moments.max() if now is None else _checked_now(now, dated)
-    if (moments > present).any():
+    present = events.max() if now is None else np.asarray(now, "datetime64[us]" if dated else None)[()]
+    if np.isnat(present) if dated else not np.isfinite(present):
+        raise ValueError(f"now must be a {'date' if dated else 'finite number'} like the times, got {now!r}.")
+    if (events > present).any():
         raise ValueError(
-            f"times has events after now: the latest is {moments.max()}, now is {present}; "
+            f"times has events after now: the latest is {events.max()}, now is {present}; "
             "leave them out or pass a later now."
         )
-    weights: NDArray[np.float64] = np.exp2(-((present - moments) / span).astype(np.float64))
+    weights: NDArray[np.float64] = np.exp2(-((present - events) / span).astype(np.float64))
     return np.maximum(weights, _SMALLEST)
 
 
 def _checked_half_life(half_life: Any, dated: bool) -> Any:
-    duration = isinstance(half_life, (np.timedelta64, timedelta))
-    if dated and not duration:
+    if isinstance(half_life, np.timedelta64 | timedelta) != dated:
+        wanted = "a duration such as numpy.timedelta64(30, 'D')" if dated else "a number in the same unit"
         raise TypeError(
-            f"times are dates, so half_life must be a duration such as numpy.timedelta64(30, 'D'), got {half_life!r}."
+            f"times are {'dates' if dated else 'numbers'}, so half_life must be {wanted}, got {half_life!r}."
         )
-    if not dated and (duration or isinstance(half_life, bool) or not isinstance(half_life, (int, float, np.number))):
-        raise TypeError(f"times are numbers, so half_life must be a number in the same unit, got {half_life!r}.")
     span = np.timedelta64(half_life) if dated else half_life
     if dated and np.datetime_data(span.dtype)[0] in ("Y", "M", "generic"):
         raise ValueError(
@@ -65,16 +65,3 @@ def _checked_half_life(half_life: Any, dated: bool) -> Any:
     if not (span > np.timedelta64(0) if dated else 0 < span < np.inf):
         raise ValueError(f"half_life must be positive and finite, got {half_life!r}.")
     return span
-
-
-def _checked_now(now: Any, dated: bool) -> Any:
-    if dated:
-        present = np.asarray(now)
-        if present.dtype.kind != "M":
-            present = np.asarray(now, dtype="datetime64[us]")
-        if present.ndim or np.isnat(present):
-            raise ValueError(f"now must be a date like the times, got {now!r}.")
-        return present[()]
-    if isinstance(now, bool) or not isinstance(now, (int, float, np.number)) or not np.isfinite(now):
-        raise ValueError(f"now must be a finite number like the times, got {now!r}.")
-    return now

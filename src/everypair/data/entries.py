@@ -15,9 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.check import as_csr, integer
-from everypair.data.splits import split_entries, split_leave_last, split_time
-
-HELD_OUT = ("random", "last", "time")
+from everypair.data.splits import check_held_out, hold_out
 
 
 class Entries:
@@ -67,8 +65,7 @@ class EntrySplit:
     def __init__(
         self, held_out: str = "random", n_splits: int = 1, test_share: float = 0.1, random_state: int = 0
     ) -> None:
-        if held_out not in HELD_OUT:
-            raise ValueError(f"held_out must be one of {', '.join(map(repr, HELD_OUT))}, got {held_out!r}.")
+        check_held_out(held_out)
         if integer("n_splits", n_splits) > 1 and held_out != "random":
             raise ValueError(f"there is one way to hold out the {held_out!r} entries: n_splits must be 1.")
         self.held_out, self.n_splits = held_out, n_splits
@@ -82,17 +79,10 @@ class EntrySplit:
         """Yield the numbers of the entries to train on and of those held out."""
         if not isinstance(X, Entries):
             raise TypeError(f"EntrySplit cuts Entries(matrix), got {type(X).__name__}: rows of a matrix are users.")
-        if self.held_out != "random" and X.times is None:
-            raise ValueError(f"held_out={self.held_out!r} needs times: Entries(matrix, times).")
         numbered = X.matrix.copy()
         numbered.data = np.arange(1, len(X) + 1)
         for number in range(self.n_splits):
-            if self.held_out == "random":
-                _, test = split_entries(numbered, self.test_share, self.random_state + number)
-            elif self.held_out == "last":
-                _, test = split_leave_last(numbered, X.times)
-            else:
-                _, test = split_time(numbered, X.times, self.test_share)
+            _, test = hold_out(numbered, self.held_out, X.times, self.random_state + number, self.test_share)
             chosen = np.zeros(len(X), bool)
             chosen[test.data - 1] = True
             yield np.flatnonzero(~chosen), np.flatnonzero(chosen)

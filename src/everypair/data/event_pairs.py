@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.data.ids import Ids
@@ -39,25 +39,39 @@ def join_events(events: EventRows, how: str) -> EventRows:
     >>> pairs.rows.tolist(), pairs.columns.tolist(), pairs.weights.tolist()
     ([0, 1], [2, 2], [1.0, 2.0])
     """
-    width = int(events.columns.max()) + 1
-    keys, place = np.unique(events.rows.astype(np.int64) * width + events.columns, return_inverse=True)
-    if how == "sum":
-        weights: Array = np.bincount(place, weights=events.weights)
-    elif how == "count":
-        weights = np.bincount(place, weights=events.weights > 0)
-    elif how == "max":
-        weights = np.full(len(keys), -np.inf)
-        np.maximum.at(weights, place, events.weights)
+    order, rows, columns = _sorted_by_pair(events.rows, events.columns)
+    first = np.ones(len(order), np.bool_)
+    first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
+    starts = np.flatnonzero(first)
+    pair = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
+    weights: Array = events.weights[order]
+    times = None if events.times is None else events.times[order]
+    latest = None if times is None else np.maximum.reduceat(times, starts)
+    if how == "max":
+        weights = np.maximum.reduceat(weights, starts)
+    elif how == "last":
+        of_last = np.arange(len(order))
+        if times is not None and latest is not None:
+            of_last = np.flatnonzero(times == latest[pair])
+        last = np.empty(len(starts), np.int64)
+        last[pair[of_last]] = of_last  # of several the one that comes last
+        weights = weights[last]
     else:
-        weights = np.empty(len(keys))
-        order: Any = slice(None) if events.times is None else np.argsort(events.times, kind="stable")
-        weights[place[order]] = events.weights[order]
-    latest = None
-    if events.times is not None:
-        latest = np.full(len(keys), events.times.min())
-        np.maximum.at(latest, place, events.times)
-    rows, columns = np.divmod(keys, width)
-    return EventRows(rows, columns, weights, latest)
+        weights = np.bincount(pair, weights=weights if how == "sum" else weights > 0)
+    return EventRows(rows[starts], columns[starts], weights, latest)
+
+
+def _sorted_by_pair(rows: Array, columns: Array) -> tuple[Array, Array, Array]:
+    """Return the order of events by row, then column, then as they come, and rows and columns in it.
+
+    scipy transposes a sparse matrix by counting, in linear time and keeping the order of equals: events × columns, then
+    columns × rows.
+    """
+    count, height, width = len(rows), int(rows.max()) + 1, int(columns.max()) + 1
+    ends = np.arange(count + 1, dtype=np.int32 if count < 2**31 else np.int64)
+    by_column = sp.csr_array((rows, columns, ends), shape=(count, width)).tocsc()
+    by_row = sp.csr_array((by_column.indices, by_column.data, by_column.indptr), shape=(width, height)).tocsc()
+    return by_row.data, np.repeat(np.arange(height, dtype=rows.dtype), np.diff(by_row.indptr)), by_row.indices
 
 
 def frequent_pairs(pairs: EventRows, least_items: int, least_users: int) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
     x_ij = Σ w_e, the last, the largest or the number of the w_e over the events e of user i and item j
 
-With a threshold θ an event's weight is 1 where its rating is at least θ, and −(dislike weight) or nothing below.
+With `min_rating` θ an event's weight is 1 where its rating is at least θ, and −(dislike weight) or nothing below.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from everypair.data.tables import ID_TYPES, Column, Problems, Table, TextOptions
 from everypair.types import Array
 
 NO_EVENTS = "The table has no events"
-NOTHING_LEFT = "No event is left: all weights are 0 or below the threshold."
+NOTHING_LEFT = "No event is left: all weights are 0 or below min_rating."
 DUPLICATES = ("auto", "sum", "last", "max", "count")
 
 
@@ -34,7 +34,7 @@ class Events:
     ``user_ids`` and ``item_ids`` name rows and columns, ascending; each has an entry. ``times`` stores the latest time
     of every pair in the same pattern (``None`` without times; dates become seconds since 1970). ``duplicates`` counts
     the events that were joined with another one of the same pair. ``columns`` says which column was read as what.
-    ``dropped`` counts what was left out and why: events with something ``"missing"`` or ``"below threshold"``, pairs
+    ``dropped`` counts what was left out and why: events with something ``"missing"`` or ``"below min_rating"``, pairs
     of ``"weight 0"`` and those of ``"rare"`` users or items.
 
     >>> events = read_events([("ann", "rain"), ("bob", "rain"), ("bob", "rain"), ("bob", "blue")])
@@ -58,7 +58,7 @@ def read_events(
     item: Hashable = AUTO,
     weight: Hashable | None = AUTO,
     time: Hashable | None = AUTO,
-    threshold: float | None = None,
+    min_rating: float | None = None,
     dislike_weight: float = 0.0,
     duplicates: Literal["auto", "sum", "last", "max", "count"] = "auto",
     missing: Literal["error", "drop"] = "error",
@@ -83,14 +83,14 @@ def read_events(
         The columns, by name or by position. ``"auto"`` finds the usual names and says in one line what it took;
         ``None`` does without weight or time. Without a weight every event counts 1; a negative weight is a dislike.
         Times are ISO dates or numbers of any clock.
-    threshold
+    min_rating
         For ratings: an event is a positive of weight 1 where its rating is at least this, and left out where it is
         lower. ``weight`` then names the ratings.
     dislike_weight
-        With a threshold: keep lower ratings as dislikes of this weight. Small ones, such as 0.02, are a good start.
+        With `min_rating`: keep lower ratings as dislikes of this weight. Small ones, such as 0.02, are a good start.
     duplicates
         Several events of one pair: their ``"sum"``, the ``"last"`` (by time if there is one, else by order), the
-        ``"max"``, or their ``"count"``, whatever their weights. ``"auto"`` is the sum, with a threshold the last.
+        ``"max"``, or their ``"count"``, whatever their weights. ``"auto"`` is the sum, with `min_rating` the last.
     missing
         Events without user, item, weight or time (empty, NULL, NaN, NA, None): an ``"error"``, or ``"drop"``.
     min_user_events, min_item_events
@@ -109,12 +109,12 @@ def read_events(
     >>> events = read_events({"user": ["ann", "bob", "ann"], "item": [7, 7, 5]})
     >>> events.matrix.toarray().tolist(), events.user_ids, events.item_ids
     ([[1.0, 1.0], [0.0, 1.0]], Ids(2: 'ann', 'bob'), Ids(2: 5, 7))
-    >>> read_events([("ann", 7, 5.0), ("ann", 8, 2.0), ("bob", 7, 4.0)], threshold=4).dropped
-    {'below threshold': 1}
+    >>> read_events([("ann", 7, 5.0), ("ann", 8, 2.0), ("bob", 7, 4.0)], min_rating=4).dropped
+    {'below min_rating': 1}
     """
     least = integer("min_user_events", min_user_events), integer("min_item_events", min_item_events)
     read = read_joined(
-        source, {"user": user, "item": item, "weight": weight, "time": time}, threshold=threshold,
+        source, {"user": user, "item": item, "weight": weight, "time": time}, min_rating=min_rating,
         dislike_weight=dislike_weight, duplicates=duplicates, missing=missing, ids=ids,
         text=TextOptions(delimiter, header, quote, encoding),
     )  # fmt: skip
@@ -122,7 +122,7 @@ def read_events(
         print(read.note, file=sys.stderr)
     place, pairs, dropped = read.place, read.pairs, dict(read.dropped)
     stored = pairs.weights.astype(np.float32) != 0
-    if not stored.all() and threshold is None:
+    if not stored.all() and min_rating is None:
         dropped["weight 0"] = int((~stored).sum())
     pairs = pairs.where(stored)
     if len(pairs.rows) == 0:
@@ -170,58 +170,63 @@ class JoinedEvents:
 
 def read_joined(
     source: Any,
-    given: Mapping[str, Any],
+    columns: Mapping[str, Any],
     *,
-    threshold: float | None,
+    min_rating: float | None,
     dislike_weight: float,
     duplicates: str,
     missing: str,
     ids: str,
     text: TextOptions,
 ) -> JoinedEvents:
-    """Read a table as :func:`read_events` does, but for what it leaves out of the pairs; ``given`` are the columns."""
-    _check_options(threshold, dislike_weight, duplicates, missing, ids)
+    """Read a table as :func:`read_events` does, but for what it leaves out of the pairs."""
+    _check_options(min_rating, dislike_weight, duplicates, missing, ids)
     if duplicates == "auto":
-        duplicates = "sum" if threshold is None else "last"
-    if duplicates == "count" and threshold is None and given["weight"] not in (AUTO, None):
-        raise ValueError(f"duplicates='count' does not look at weights: leave out weight={given['weight']!r}.")
-    table = open_table(source, text, list(given.values()))
-    chosen = choose_columns(table, dict(given), threshold, duplicates == "count" and threshold is None)
-    columns, chosen = _read(table, chosen, missing, ids)
+        duplicates = "sum" if min_rating is None else "last"
+    if duplicates == "count" and min_rating is None and columns["weight"] not in (AUTO, None):
+        raise ValueError(f"duplicates='count' does not look at weights: leave out weight={columns['weight']!r}.")
+    table = open_table(source, text, list(columns.values()))
+    chosen = choose_columns(table, dict(columns), min_rating, duplicates == "count" and min_rating is None)
+    read, chosen = _read(table, chosen, missing, ids)
     dropped: dict[str, int] = {}
-    events = _present(columns, dropped)
+    events = _present(read, dropped)
     if len(events.rows) == 0:
         raise ValueError(f"{table.place}{NO_EVENTS}{' without missing values' if dropped else ''}.")
-    if threshold is not None:
-        below = events.weights < threshold
+    if min_rating is not None:
+        below = events.weights < min_rating
         events = replace(events, weights=np.where(below, -float(dislike_weight), 1.0))
         if below.any() and not dislike_weight:
-            dropped["below threshold"] = int(below.sum())
+            dropped["below min_rating"] = int(below.sum())
     pairs = join_events(events, duplicates)
     if np.abs(pairs.weights).max() > np.finfo(np.float32).max:
         raise ValueError(f"Column {chosen.weight!r} adds up to weights beyond the range of float32: rescale it.")
-    users, items = columns["user"].ids, columns["item"].ids
+    users, items = read["user"].ids, read["item"].ids
     assert users is not None
     assert items is not None
+    notes = [
+        chosen.note,
+        *(_float_note(getattr(chosen, role), one) for role, one in (("user", users), ("item", items))),
+    ]
+    note = "; ".join(filter(None, notes))
     return JoinedEvents(
         table.place, (users, items), pairs, duplicates, len(events.rows) - len(pairs.rows),
-        {role: getattr(chosen, role) for role in ROLES}, dropped, f"{table.place}{chosen.note}." if chosen.note else "",
+        {role: getattr(chosen, role) for role in ROLES}, dropped, f"{table.place}{note}." if note else "",
     )  # fmt: skip
 
 
-def _check_options(threshold: Any, dislike_weight: Any, duplicates: Any, missing: Any, ids: Any) -> None:
+def _check_options(min_rating: Any, dislike_weight: Any, duplicates: Any, missing: Any, ids: Any) -> None:
     if duplicates not in DUPLICATES:
         raise ValueError(f"duplicates must be one of {', '.join(DUPLICATES)}, got {duplicates!r}.")
     if missing not in ("error", "drop"):
         raise ValueError(f'missing must be "error" or "drop", got {missing!r}.')
     if ids not in ID_TYPES:
         raise ValueError(f"ids must be one of {', '.join(ID_TYPES)}, got {ids!r}.")
-    if threshold is not None and not (is_number(threshold) and np.isfinite(threshold)):
-        raise ValueError(f"threshold must be a number, the lowest rating of a positive, or None, got {threshold!r}.")
+    if min_rating is not None and not (is_number(min_rating) and np.isfinite(min_rating)):
+        raise ValueError(f"min_rating must be a number, the lowest rating of a positive, or None, got {min_rating!r}.")
     if not (is_number(dislike_weight) and 0 <= dislike_weight < np.inf):
         raise ValueError(f"dislike_weight must be a number ≥ 0, got {dislike_weight!r}.")
-    if dislike_weight and threshold is None:
-        raise ValueError("dislike_weight belongs to ratings: say with threshold= which of them are dislikes.")
+    if dislike_weight and min_rating is None:
+        raise ValueError("dislike_weight belongs to ratings: say with min_rating= which of them are dislikes.")
     if dislike_weight and duplicates == "count":
         raise ValueError("duplicates='count' has no dislikes: choose 'last', 'max' or 'sum'.")
 
@@ -258,6 +263,15 @@ def _check_lengths(columns: dict[str, Column], names: dict[str, Hashable]) -> No
     for role in ("weight", "time"):
         if lengths.get(role, size) != size:
             raise ValueError(f"Column {names[role]!r} must have one {role} per event, {size}, got {lengths[role]}.")
+
+
+def _float_note(name: Hashable, ids: Ids) -> str:
+    """Say that ids are strings such as "1.0", as a frame writes integers where some are missing."""
+    if not ids.are_strings or not len(ids) or not all(one.removesuffix(".0").isdecimal() for one in ids):
+        return ""
+    if not any(one.endswith(".0") for one in ids):
+        return ""
+    return f"ids of {name!r} look like floats ({ids[0]!r}) and are taken as text: elsewhere the same may be integers"
 
 
 def _missing_sentence(role: str, name: Hashable, missing: Array, table: Table) -> str:

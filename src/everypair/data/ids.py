@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.data.nearest import nearest_ids
+from everypair.data.suggestions import nearest_ids
 from everypair.words import listed, shortened
 
 _MISSING_TYPES = (

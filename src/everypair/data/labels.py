@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from everypair.check import dense_array
+from everypair.data.observed import mask_pattern
 
 UNLABELED = ("negative", "missing")
 
@@ -70,7 +71,7 @@ class Labels:
             raise ValueError('a mask of known labels needs unlabeled="missing"; "negative" counts every entry.')
         positives, pattern = _read_sparse(Y) if sp.issparse(Y) else _read_dense(Y, unlabeled)
         if mask is not None:
-            within = _checked_mask(mask, positives.shape)
+            within = mask_pattern(mask, positives.shape, "Y").astype(np.float32)
             if not sp.issparse(Y) and within.multiply(pattern).nnz < within.nnz:
                 raise ValueError("Y is NaN at an entry that the mask calls known: let the mask be False there.")
             pattern = within
@@ -138,16 +139,6 @@ def _read_dense(Y: Any, unlabeled: str) -> tuple[sp.csr_array, sp.csr_array]:
     _check_values(dense[known])
     positives = sp.csr_array(known & (dense == 1), dtype=np.float32)
     return positives, sp.csr_array(known, dtype=np.float32)
-
-
-def _checked_mask(mask: Any, shape: tuple[int, int]) -> sp.csr_array:
-    """The known entries as ones."""
-    matrix = mask if sp.issparse(mask) else np.asarray(mask)
-    if matrix.shape != shape:
-        raise ValueError(f"mask must have the shape of Y, {shape}, got {matrix.shape}.")
-    if matrix.dtype.kind not in "biuf":
-        raise ValueError(f"mask must hold booleans, True where Y is known, got dtype {matrix.dtype}.")
-    return sp.csr_array(matrix.astype(bool), dtype=np.float32)
 
 
 def _check_values(values: NDArray[Any]) -> None:

@@ -27,8 +27,8 @@ from everypair.types import Array
 from everypair.words import listed
 
 
-class Known(NamedTuple):
-    """The ids of rows and columns."""
+class IdPair(NamedTuple):
+    """The ids of users and of items."""
 
     users: Ids
     items: Ids
@@ -39,7 +39,7 @@ class Matched:
     """The weights at known ids (csr, users × items) and how many events had none."""
 
     matrix: Any
-    strangers: int
+    n_unknown: int
     unknown_users: Array
     unknown_items: Array
 
@@ -80,19 +80,19 @@ def _are_tuples(source: Any, name: str) -> bool:
     )
 
 
-def match_events(events: Events, known: Known) -> Matched:
+def match_events(events: Events, ids: IdPair) -> Matched:
     """Put events into the rows and columns of known ids.
 
     >>> events = Events(sp.csr_array([[1.0, 2.0]]), Ids(["bob"]), Ids(["rain", "blue"]), None, 0)
-    >>> matched = match_events(events, Known(Ids(["ann", "bob"]), Ids(["blue"])))
-    >>> matched.matrix.toarray().tolist(), matched.strangers, matched.unknown_items.tolist()
+    >>> matched = match_events(events, IdPair(Ids(["ann", "bob"]), Ids(["blue"])))
+    >>> matched.matrix.toarray().tolist(), matched.n_unknown, matched.unknown_items.tolist()
     ([[0.0], [2.0]], 1, ['rain'])
     """
-    rows, columns = (find_alike(ids, own) for ids, own in zip(known, (events.user_ids, events.item_ids)))
+    rows, columns = (find_alike(wanted, own) for wanted, own in zip(ids, (events.user_ids, events.item_ids)))
     entries = sp.coo_array(events.matrix)
     i, j = rows[entries.row], columns[entries.col]
     kept = (i >= 0) & (j >= 0)
-    shape = len(known.users), len(known.items)
+    shape = len(ids.users), len(ids.items)
     return Matched(
         sp.csr_array((entries.data[kept], (i[kept], j[kept])), shape=shape),
         int((~kept).sum()),
@@ -101,14 +101,14 @@ def match_events(events: Events, known: Known) -> Matched:
     )
 
 
-def held_out_matrix(events: Events, known: Known, name: str) -> Any:
+def held_out_matrix(events: Events, ids: IdPair, name: str) -> Any:
     """Return held-out events at known ids; those that nothing was learnt about are left out, counted and said."""
-    matched = match_events(events, known)
+    matched = match_events(events, ids)
     if not matched.matrix.nnz:
         raise ValueError(f"{name} has no pair of a user and an item that were seen in training.")
-    if matched.strangers:
+    if matched.n_unknown:
         warnings.warn(
-            f"{name}: {matched.strangers} of {events.matrix.nnz} pairs are left out, because {_unknown(matched)} "
+            f"{name}: {matched.n_unknown} of {events.matrix.nnz} pairs are left out, because {_unknown(matched)} "
             "not seen in training.",
             UserWarning,
             stacklevel=4,
@@ -116,24 +116,24 @@ def held_out_matrix(events: Events, known: Known, name: str) -> Any:
     return matched.matrix
 
 
-def alike(known: Ids, ids: Ids) -> Ids:
-    """Return ``ids`` as text where the known ones are: a file of a few events can look as if all ids were integers.
+def alike(example: Ids, ids: Ids) -> Ids:
+    """Return ``ids`` as text where the ``example`` is: a file of a few events can look as if all ids were integers.
 
     >>> alike(Ids(["7", "x"]), Ids([7, 8]))
     Ids(2: '7', '8')
     """
-    if known.are_strings and not ids.are_strings:
+    if example.are_strings and not ids.are_strings:
         return Ids(string_array([str(one) for one in ids]))
     return ids
 
 
-def find_alike(known: Ids, ids: Ids) -> NDArray[np.int64]:
-    """Return the position of each of ``ids`` among the known, −1 for unknown ones; integers may stand for their text.
+def find_alike(among: Ids, ids: Ids) -> NDArray[np.int64]:
+    """Return the position of each of ``ids`` ``among`` others, −1 for unknown ones; integers may stand for their text.
 
     >>> find_alike(Ids(["7", "x"]), Ids([7, 8])).tolist()
     [0, -1]
     """
-    return known.find(alike(known, ids))
+    return among.find(alike(among, ids))
 
 
 def _read(source: Any, verbose: bool) -> Events:

@@ -53,13 +53,13 @@ class Observed:
                 )
             if np.isnan(matrix.data).any():
                 raise ValueError(f"a sparse {name} must not store NaN: leave unknown entries out.")
-            pattern = matrix if mask is None else _checked_mask(mask, matrix.shape, name)
+            pattern = matrix if mask is None else mask_pattern(mask, matrix.shape, name)
             values = matrix.data if mask is None else _values_at(matrix, pattern)
         else:
             dense = _checked_dense(Y, name)
             known = ~np.isnan(dense)
             if mask is not None:
-                within = _checked_mask(mask, dense.shape, name).toarray() != 0
+                within = mask_pattern(mask, dense.shape, name).toarray() != 0
                 if (within & ~known).any():
                     raise ValueError(f"{name} is NaN where the mask calls it observed: let the mask be False there.")
                 known = within
@@ -149,12 +149,17 @@ def _checked_dense(Y: Any, name: str) -> NDArray[np.float64]:
     return dense.astype(np.float64)
 
 
-def _checked_mask(mask: Any, shape: tuple[int, int], name: str) -> Any:
+def mask_pattern(mask: Any, shape: tuple[int, int], name: str) -> Any:
+    """Return the entries of ``name`` that a mask calls observed, as True (csr).
+
+    >>> mask_pattern([[1, 0], [0, 0]], (2, 2), "Y").nnz
+    1
+    """
     matrix = mask if sp.issparse(mask) else np.asarray(mask)
     if matrix.shape != shape:
         raise ValueError(f"mask must have the shape of {name}, {shape}, got {matrix.shape}.")
     if matrix.dtype.kind not in "biuf":
-        raise TypeError(f"mask must hold booleans, True where {name} is observed, got dtype {matrix.dtype}.")
+        raise ValueError(f"mask must hold booleans, True where {name} is known, got dtype {matrix.dtype}.")
     pattern = sp.csr_array(matrix.astype(bool))
     pattern.sum_duplicates()
     pattern.eliminate_zeros()

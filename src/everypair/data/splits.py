@@ -23,7 +23,6 @@ from everypair.data.matching import as_events
 from everypair.data.pairs import kept_pointers
 
 HELD_OUT = ("random", "last", "time")  # ways to hold entries out of the training data
-HELD_OUT_SHARE = 0.1
 
 
 class RowSplit(NamedTuple):
@@ -42,6 +41,32 @@ class RowSplit(NamedTuple):
     test: Any
     train_rows: NDArray[np.int64]
     test_rows: NDArray[np.int64]
+
+
+def hold_out(
+    interactions: Any, held_out: str, times: Any = None, random_state: Any = 0, test_share: float = 0.1
+) -> tuple[Any, Any]:
+    """Hold out entries by the name of a way: ``"random"``, every row's ``"last"``, or the latest by ``"time"``.
+
+    >>> train, test = hold_out(np.array([[1, 2, 3], [0, 4, 0]]), "last", times=[30, 10, 20, 5])
+    >>> test.toarray().tolist()
+    [[1, 0, 0], [0, 0, 0]]
+    """
+    check_held_out(held_out)
+    if held_out == "random":
+        return split_entries(interactions, test_share, random_state)
+    if times is None:
+        raise ValueError(
+            f"held_out={held_out!r} needs the times of the stored pairs: fit(interactions, times=…), or "
+            "Entries(matrix, times)."
+        )
+    return split_leave_last(interactions, times) if held_out == "last" else split_time(interactions, times, test_share)
+
+
+def check_held_out(held_out: Any) -> None:
+    """Refuse a way to hold entries out that there is not."""
+    if held_out not in HELD_OUT:
+        raise ValueError(f"held_out must be one of {', '.join(map(repr, HELD_OUT))}, got {held_out!r}.")
 
 
 def split_entries(interactions: Any, test_share: float = 0.1, random_state: Any = 0) -> tuple[Any, Any]:
@@ -145,24 +170,6 @@ def split_cold_items(interactions: Any, test_share: float = 0.1, random_state: A
     cold = np.random.default_rng(random_state).permutation(known)[:size]
     held_out = np.isin(matrix.indices, cold)
     return _part(events, matrix, ~held_out), _part(events, matrix, held_out)
-
-
-def hold_out(interactions: Any, how: str, times: Any, seed: int) -> tuple[Any, Any]:
-    """(train, held out) for choosing parameters, by the name of a split; two of them need the times of stored pairs.
-
-    >>> train, held_out = hold_out(np.ones((20, 10)), "random", None, 0)
-    >>> int(train.nnz + held_out.nnz)
-    200
-    """
-    if how not in HELD_OUT:
-        raise ValueError(f"held_out must be one of {', '.join(map(repr, HELD_OUT))}, got {how!r}.")
-    if how == "random":
-        return split_entries(interactions, HELD_OUT_SHARE, random_state=seed)
-    if times is None:
-        raise ValueError(f"held_out={how!r} needs the times of the stored pairs: fit(interactions, times=…).")
-    if how == "last":
-        return split_leave_last(interactions, times)
-    return split_time(interactions, times, HELD_OUT_SHARE)
 
 
 def split_rows(

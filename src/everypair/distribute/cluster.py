@@ -31,7 +31,7 @@ class Cluster:
     client : a ``distributed.Client``.
     shards : number of shards of either side, or a (left, right) pair; by the data where it is ``None``. It changes no
         bit of the result, but for weights of features.
-    read : options of :func:`everypair.data.read_events`, for files and frames of events: columns, threshold, …; for
+    read : options of :func:`everypair.data.read_events`, for files and frames of events: columns, min_rating, …; for
         files of labelled rows those of :func:`everypair.data.read_multilabel`.
     gather : whether factors and pairs are brought to this process when training ends, so that the model is like any
         other; ``"auto"``: where they take less than 1 GiB.
@@ -106,16 +106,16 @@ class Cluster:
             users, items = (
                 tasks.start([tasks.task("ids", as_it_is, ids.values)]) for ids in (events.user_ids, events.item_ids)
             )
-        return replace(pairs, ids=(users, items))
+        return replace(pairs, id_runs=(users, items))
 
     def _events(self, source: Any) -> Events | None:
         """Events that are here; ``None`` for a matrix."""
-        known = isinstance(source, Events) or sp.issparse(source) or isinstance(source, np.ndarray)
-        if known and self.read:
+        plain = isinstance(source, Events) or sp.issparse(source) or isinstance(source, np.ndarray)
+        if plain and self.read:
             raise ValueError("read= are options for files and frames of events: leave them out here.")
-        if known or not self.read:
+        if plain or not self.read:
             events = as_events(source, "interactions", verbose=True)
-            if events is None and not known:
+            if events is None and not plain:
                 raise TypeError(
                     "on a cluster interactions are a folder of Parquet or CSV files, a Dask data frame, events or a "
                     f"matrix, got {type(source).__name__}."

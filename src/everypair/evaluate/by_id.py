@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from everypair.data.matching import Known, as_events, held_out_matrix
+from everypair.data.matching import IdPair, as_events, held_out_matrix
 from everypair.models.recommend.recommender import in_positions, known_ids
 
 
@@ -28,11 +28,6 @@ def without_ids(model: Any, train: Any, test: Any, fold_in: Any = None) -> InPos
     >>> without_ids(Popularity().fit(train), train, {"user": ["ann"], "item": ["rain"]}).test.toarray().tolist()
     [[0.0, 1.0], [0.0, 0.0]]
     """
-    learnt = getattr(model, "__dict__", {})
-    if "sharded_" in learnt and "state_" not in learnt:
-        raise ValueError(
-            "the model is on the cluster: model.sharded_.metrics(test) ranks there, gather() brings it here."
-        )
     sources = {"train": train, "test": test, "fold_in": fold_in}
     events = {
         name: table
@@ -41,7 +36,7 @@ def without_ids(model: Any, train: Any, test: Any, fold_in: Any = None) -> InPos
     }
     ids = known_ids(model)
     if ids is None and "train" in events:
-        ids = Known(events["train"].user_ids, events["train"].item_ids)
+        ids = IdPair(events["train"].user_ids, events["train"].item_ids)
     if events and ids is None:
         raise ValueError(
             f"{' and '.join(events)} {'has' if len(events) == 1 else 'have'} ids, but the model has none to match them "
@@ -54,5 +49,5 @@ def without_ids(model: Any, train: Any, test: Any, fold_in: Any = None) -> InPos
             if "fold_in" not in events:
                 raise ValueError("test has ids and fold_in has none: give both as events, or both as matrices.")
             users = events["fold_in"].user_ids
-        sources[name] = held_out_matrix(table, Known(users, ids.items), name)
+        sources[name] = held_out_matrix(table, IdPair(users, ids.items), name)
     return InPositions(in_positions(model), **sources)

@@ -66,8 +66,12 @@ def spread(column: Column, places: list[Any], width: int, weights: list[Any] | N
     owner = np.repeat(np.arange(len(places)), lengths)
     known = indices >= 0
     shape = (len(places) + 1, width)  # the last row is empty, for rows without a text
-    distinct = sp.csr_array((data[known], (owner[known], indices[known])), shape=shape)
-    return distinct[np.where(column.values < 0, len(places), column.values)]
+    return at_rows(column, sp.csr_array((data[known], (owner[known], indices[known])), shape=shape))
+
+
+def at_rows(column: Column, distinct: Any) -> Any:
+    """Return the row of every text from those of the distinct ones; the last one is for rows without a text."""
+    return sp.csr_array(distinct)[np.where(column.values < 0, distinct.shape[0] - 1, column.values)]
 
 
 def _texts(column: Column) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from everypair.data.tables import LIST_MARK, Column, Problems, Table, resolve_names
-from everypair.data.tables.readers import MomentReader, NumberReader, as_slices
+from everypair.data.tables.words import parse_number, parse_time
 
 KINDS = ("number", "date", "category", "list", "text", "hashed")
 _FEW = 20  # so many values are categories however few the rows are
@@ -47,11 +47,8 @@ def _kind_of_texts(column: Column, separator: str) -> str | None:
     texts = [] if column.ids is None else list(column.ids)
     if not texts:
         return None
-    for kind, reader in (("number", NumberReader()), ("date", MomentReader())):
-        problems = Problems()
-        reader.add(*as_slices(texts))
-        reader.column("", str, problems)
-        if not problems.found:
+    for kind, parse in (("number", parse_number), ("date", parse_time)):
+        if all(parse(text) is not None for text in texts):
             return kind
     if np.mean([separator in text or LIST_MARK in text for text in texts]) > 0.2:
         return "list"

@@ -2,7 +2,8 @@
 
     x_iw = (1 + ln tf_iw) · idf_w,  idf_w = 1 + ln((1 + n) / (1 + n_w)),  rows to unit length
 
-tf counts a word in a text, n the texts and n_w those that hold the word. Hashing knows no words, so its idf is 1.
+tf counts a word in a text, n the texts and n_w those that hold the word: scikit-learn's TfidfVectorizer, made of words
+and idf alone. Hashing knows no words, so its idf is 1.
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.data.ids import Ids, string_array
 from everypair.data.tables import Column
-from everypair.features.categories import spread
+from everypair.features.categories import at_rows, spread
 
-_WORD = re.compile(r"\w\w+")
+WORD = r"\w\w+"
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,16 @@ class TextFeature:
     @classmethod
     def fit(cls, name: str, column: Column, min_count: int) -> Self:
         """Keep the words that at least ``min_count`` texts hold, in ascending order."""
-        held, texts = _texts_with(column)
-        counts: Counter[str] = Counter()
-        for text, times in zip(texts, held):
-            for word in set(_WORD.findall(text.lower())):
-                counts[word] += times
-        words = sorted(word for word, count in counts.items() if count >= min_count)
-        frequency = np.array([counts[word] for word in words], np.float64)
-        return cls(name, tuple(words), 1 + np.log((1 + sum(held)) / (1 + frequency)))
+        from sklearn.feature_extraction.text import CountVectorizer
+
+        counts, texts = _texts_with(column)
+        counter = CountVectorizer(token_pattern=WORD, binary=True)
+        if not any(map(counter.build_analyzer(), texts)):
+            return cls(name, (), np.empty(0))
+        frequency = np.asarray(counter.fit_transform(texts).T @ np.array(counts))  # of rows, not of distinct texts
+        kept = np.flatnonzero(frequency >= min_count)
+        idf = 1 + np.log((1 + sum(counts)) / (1 + frequency[kept].astype(np.float64)))
+        return cls(name, tuple(counter.get_feature_names_out()[kept].tolist()), idf)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -51,16 +53,13 @@ class TextFeature:
 
     def transform(self, column: Column) -> Any:
         """Return a column per word."""
-        place = Ids._of_distinct(string_array(list(self.words)))
-        idf = np.append(self.idf, 0.0)  # the last for unknown words, at −1
-        places, weights = [], []
-        for text in _texts_with(column)[1]:
-            counts = Counter(_WORD.findall(text.lower()))
-            found = place.find(list(counts)) if counts else np.empty(0, np.int64)
-            values = (1 + np.log(np.fromiter(counts.values(), np.float64, len(counts)))) * idf[found]
-            places.append(found)
-            weights.append(_unit(values))
-        return spread(column, places, len(place), weights)
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        if not self.words:
+            return sp.csr_array((len(column.values), 0))
+        vectorizer = TfidfVectorizer(token_pattern=WORD, sublinear_tf=True, vocabulary=self.words)
+        vectorizer.idf_ = self.idf
+        return at_rows(column, vectorizer.transform([*_texts_with(column)[1], ""]))
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class HashedTextFeature:
         """Return ``width`` columns."""
         places, weights = [], []
         for text in _texts_with(column)[1]:
-            counts = Counter(_WORD.findall(text.lower()))
+            counts = Counter(re.findall(WORD, text.lower()))
             found = np.fromiter((zlib.crc32(word.encode()) % self.width for word in counts), np.int64, len(counts))
             places.append(found)
             weights.append(1 + np.log(np.fromiter(counts.values(), np.float64, len(counts))))
@@ -94,8 +93,3 @@ def _texts_with(column: Column) -> tuple[list[int], list[str]]:
     assert column.ids is not None
     held = np.bincount(column.values[column.values >= 0], minlength=len(column.ids))
     return held.tolist(), column.ids.values.tolist()
-
-
-def _unit(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    length = np.sqrt(values @ values)
-    return values / length if length > 0 else values

@@ -42,7 +42,8 @@ def parameter(*, default: Any, text: str = "", check: Check | None = None) -> An
 def estimator(cls: Class) -> Class:
     """Make keyword-only parameters of the annotated attributes of a class, and a section of its docstring.
 
-    Its own parameters stand before those of its parents, and theirs before those of theirs.
+    Its own parameters stand before those of its parents, and theirs before those of theirs; one with another default
+    only stays in its place.
 
     >>> @estimator
     ... class Model:
@@ -62,11 +63,10 @@ def estimator(cls: Class) -> Class:
     for name in own:
         one = cls.__dict__[name]
         if not one.metadata["text"]:
-            setattr(cls, name, field(default=one.default, metadata=_inherited(cls, name).metadata))
+            metadata = {**_inherited(cls, name).metadata, "inherited": True}
+            setattr(cls, name, field(default=one.default, metadata=metadata))
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
-    names = {one.name for one in fields(made)}
-    annotated = (name for base in made.__mro__ for name in inspect.get_annotations(base))
-    order = [name for name in dict.fromkeys(annotated) if name in names]
+    order = _order(made)
     signature = inspect.signature(made.__init__)
     in_order = [signature.parameters[name] for name in ("self", *order)]
     made.__init__.__signature__ = signature.replace(parameters=in_order)
@@ -87,6 +87,18 @@ def _inherited(cls: type, name: str) -> Any:
     """The declaration of a parameter by the nearest parent."""
     declared = (base.__dict__.get("__dataclass_fields__", {}) for base in cls.__mro__[1:])
     return next(parameters[name] for parameters in declared if name in parameters)
+
+
+def _order(cls: Any) -> list[str]:
+    """Names of all parameters, class after class, each where it has its text."""
+    names = {one.name for one in fields(cls)}
+    order: dict[str, None] = {}
+    for base in cls.__mro__:
+        own = base.__dict__.get("__dataclass_fields__", {})
+        for name in inspect.get_annotations(base):
+            if name in names and name in own and "inherited" not in own[name].metadata:
+                order[name] = None
+    return list(order)
 
 
 def _with_section(doc: str, cls: Any, order: list[str]) -> str:
@@ -163,8 +175,8 @@ class Threads:
 
 
 @estimator
-class Iterations(Threads):
-    """What every estimator that iterates has."""
+class Sweeping(Threads):
+    """What every estimator that learns in sweeps has."""
 
     max_iter: int = parameter(default=50, text="stop after so many sweeps.", check=check.integer)
     time_limit: float | None = parameter(
@@ -174,7 +186,7 @@ class Iterations(Threads):
 
 
 @estimator
-class Seed:
+class Seeded:
     """What every estimator that draws random numbers has."""
 
     random_state: Any = parameter(
@@ -185,8 +197,8 @@ class Seed:
 
 
 @estimator
-class Iterating(Iterations, Seed):
-    """What every estimator has that takes step after step from a random start."""
+class Iterating(Sweeping, Seeded):
+    """What every estimator has that can watch a validation metric from sweep to sweep."""
 
     patience: int | None = parameter(
         default=None,

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from everypair import check
-from everypair.data.matching import Known, as_events
+from everypair.data.matching import IdPair, as_events
 from everypair.data.pairs import Pairs
 from everypair.data.splits import split_entries
 from everypair.evaluate.by_id import without_ids
@@ -89,7 +89,7 @@ def report(
     events, ids = as_events(train, "train"), known_ids(model)
     if events is not None:
         times = events.times if times is None else times
-        ids = ids or Known(events.user_ids, events.item_ids)
+        ids = ids or IdPair(events.user_ids, events.item_ids)
     if ids is not None:
         user_ids = ids.users if user_ids is None else user_ids
         item_ids = ids.items if item_ids is None else item_ids

@@ -13,37 +13,12 @@ import scipy.sparse as sp
 from everypair.data.files.label_file import MultiLabelData, read_multilabel, write_multilabel
 
 XC = "4 5 3\n0,2 0:0.5 4:-1e-1\n 1:2\n1\n\n"
-ARFF = r"""% a comment
-@RELATION 'two words'
-
-@attribute size numeric
-@attribute 'it\'s, red' {0,1}
-@attribute "kind of" {small, 'very large', "x,y"}
-@attribute beach {0,1}
-@attribute 'sun set' {0, 1}
-@data
-% another
-1.5,1,'very large',0,1
--2, 0, small, 1, 1
-{0 3, 2 'x,y', 3 1}
-{}
-"""
-XML = """<?xml version="1.0" encoding="utf-8"?>
-<labels xmlns="http://mulan.sourceforge.net/labels">
-<label name="sun set"><label name="beach"></label></label>
-</labels>
-"""
 
 
 def write(folder, text, name="file.txt"):
     path = folder / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
-
-
-def write_arff(folder, text, xml=XML):
-    write(folder, xml, "data.xml")
-    return write(folder, text, "data.arff")
 
 
 def check_types(data):
@@ -132,10 +107,9 @@ def test_a_long_bad_row_is_refused_at_once(tmp_path):
     assert time.perf_counter() - start < 5
 
 
-@pytest.mark.parametrize("format", ["xc", "libsvm", "arff", "auto"])
+@pytest.mark.parametrize("format", ["xc", "libsvm", "auto"])
 @pytest.mark.parametrize("content", [b"", b"\n\n", gzip.compress(b"", mtime=0)])
 def test_empty_files(tmp_path, format, content):
-    write(tmp_path, XML, "file.xml")
     with pytest.raises(ValueError, match=r"file\.txt is empty"):
         read_multilabel(write(tmp_path, content), format)
 
@@ -187,7 +161,6 @@ def test_libsvm_test_file_in_the_columns_of_its_training_file(tmp_path):
         ("1 1:1\n\n2 1:1\n", "line 2: a blank line between rows"),
         ("1 1:1\n2 1:1 1:2\n", "line 2: feature 1 is given twice"),
         ("1.5 1:1\n", "line 1: '1.5' is no label"),
-        ("1 1:1\n1 qid:3 1:1\n", "line 2: 'qid' is no index"),
         (" 1:1\n", "no label in any row"),
         ("1\n", "no feature in any row"),
     ],
@@ -199,97 +172,9 @@ def test_bad_libsvm_files(tmp_path, text, problem):
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_arff(tmp_path, packed):
-    path = write_arff(tmp_path, ARFF)
-    if packed:
-        path = write(tmp_path, gzip.compress(ARFF.encode()), "data.arff.gz")
-    data = read_multilabel(path)
-    check_types(data)
-    assert data.label_names == ("sun set", "beach")  # the order of the XML file
-    assert data.feature_names == ("size", "it's, red", "kind of=small", "kind of=very large", "kind of=x,y")
-    assert data.X.toarray().tolist() == [[1.5, 1, 0, 1, 0], [-2, 0, 1, 0, 0], [3, 0, 0, 0, 1], [0, 0, 1, 0, 0]]
-    assert data.Y.toarray().tolist() == [[1, 0], [1, 1], [0, 1], [0, 0]]
-
-
-def test_arff_what_a_sparse_row_leaves_out_is_the_first_value(tmp_path):
-    text = "@attribute a {1,0}\n@attribute beach {0,1}\n@attribute 'sun set' numeric\n@data\n{}\n{0 0}\n{0 1, 2 1}\n"
-    data = read_multilabel(write_arff(tmp_path, text))
-    assert data.X.toarray().tolist() == [[1], [0], [1]]
-    assert data.Y.toarray().tolist() == [[0, 0], [0, 0], [1, 0]]
-
-
-def test_arff_with_numbers_in_quotes_and_labels_elsewhere(tmp_path):
-    text = "@relation r\n@attribute a real\n@attribute beach {0,1}\n@data\n'2.5','1'\n"
-    path, labels = write(tmp_path, text, "data.arff"), write(tmp_path, '<labels><label name="beach"/></labels>', "l")
-    data = read_multilabel(path, labels=labels)
-    assert (data.X.toarray().tolist(), data.Y.toarray().tolist()) == ([[2.5]], [[1]])
-    with pytest.raises(FileNotFoundError, match=r"data\.xml.*labels="):
-        read_multilabel(path)
-
-
-HEAD = "@attribute size numeric\n@attribute c {a,b}\n@attribute beach {0,1}\n@attribute 'sun set' numeric\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        (HEAD + "@data\n1,a,0,0\n1,a,0\n", "line 7: the row has 3 value(s), but there are 4 attributes"),
-        (HEAD + "@data\n1,a,2,0\n", "line 6: '2', the value of 'beach', is neither 0 nor 1"),
-        (HEAD + "@data\n1,a,0,0\n1,a,1,7\n", "line 7: the label 'sun set' is neither 0 nor 1"),
-        (HEAD + "@data\n1,z,0,0\n", "line 6: 'z' is not among the values of 'c'"),
-        (HEAD + "@data\nx,a,0,0\n", "line 6: 'x', the value of 'size', is no finite number"),
-        (HEAD + "@data\n1_0,a,0,0\n", "line 6: '1_0', the value of 'size', is no finite number"),
-        (HEAD + "@data\nnan,a,0,0\n", "line 6: 'nan', the value of 'size', is no finite number"),
-        (HEAD + "@data\n1e39,a,0,0\n", "line 6: '1e39', the value of 'size', is no finite number"),
-        (HEAD + "@data\n?,a,0,0\n", "line 6: the value of 'size' is missing (?)"),
-        (HEAD + "@data\n1,'a,0,0\n", "line 6: a quote is opened and not closed"),
-        (HEAD + "@data\n{0 1, 0 2}\n", "line 6: attribute 0 is given twice"),
-        (HEAD + "@data\n{4 1}\n", "line 6: the index 4 is out of range: with 4 attributes it is from 0 to 3"),
-        (HEAD + "@data\n{-1 1}\n", "line 6: '-1 1' is no entry of the form index value"),
-        (HEAD + "@data\n{0 1\n", "line 6: a sparse row must end with }"),
-        (HEAD + "@data\n", "has no row after @data"),
-        (HEAD, "line 4: the file ends before @data"),
-        ("@data\n", "line 1: @data comes before any @attribute"),
-        (HEAD + "@attribute size real\n", "line 5: the attribute 'size' is defined twice"),
-        (HEAD + "@attribute\n", "line 5: an attribute must have a name and a type"),
-        (HEAD + "@attribute s string\n", "line 5: an attribute of type 'string' cannot be read"),
-        (HEAD + "@attribute s {a,a}\n", "line 5: the values of an attribute must be different"),
-        (HEAD + "@attribute s {a\n", "line 5: the list of an attribute's values does not end"),
-        (HEAD + "what\n", "line 5: expected @relation, @attribute or @data"),
-        ("@attribute beach {0,1}\n@attribute x real\n@data\n1,1\n", "names the label 'sun set', but"),
-        ("@attribute beach {0,1}\n@attribute 'sun set' {a,b}\n@data\n1,a\n", "'sun set' must have the values {0,1}"),
-        ("@attribute beach {0,1}\n@attribute 'sun set' real\n@data\n1,1\n", "has labels only"),
-        (HEAD.encode() + b"@data\n1,\xff,0,0\n", "line 6: the line is not UTF-8"),
-    ],
-)
-def test_bad_arff_files_are_refused_with_the_line(tmp_path, text, problem):
-    path = write_arff(tmp_path, text)
-    with pytest.raises(ValueError, match=re.escape(problem)) as caught:
-        read_multilabel(path, "arff")
-    assert str(path) in str(caught.value)
-
-
-BOMB = '<?xml version="1.0"?>\n<!DOCTYPE labels [<!ENTITY a SYSTEM "file:///etc/hostname">]>\n<labels>&a;</labels>'
-
-
-@pytest.mark.parametrize(
-    ("xml", "problem"),
-    [
-        (BOMB, "line 2: a DOCTYPE is not accepted"),
-        (BOMB.encode("utf-16"), "a DOCTYPE is not accepted"),
-        ("<labels>\n<label></labels>", "line 2: a <label> without a name"),
-        ("<labels>\n<label name='a'></labels>", "line 2: no valid XML: mismatched tag"),
-        ("<labels/>", "names no label"),
-        ("<labels><label name='a'/><label name='a'/></labels>", "names the label 'a' twice"),
-        ("", "no valid XML: no element found"),
-    ],
-)
-def test_bad_label_files(tmp_path, xml, problem):
-    path = write_arff(tmp_path, ARFF, xml)
-    with pytest.raises(ValueError, match=re.escape(problem)) as caught:
-        read_multilabel(path)
-    assert "data.xml" in str(caught.value)
+def test_arff_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"looks like ARFF: make it Parquet or npz first"):
+        read_multilabel(write(tmp_path, "% Mulan\n@relation bibtex\n"))
 
 
 def random_data(seed=0):
@@ -329,7 +214,7 @@ def test_explicit_zeros_of_Y_survive_npz_and_are_refused_by_xc(tmp_path):
     with pytest.raises(ValueError, match="write npz"):
         write_multilabel(tmp_path / "d.txt", data)
     with pytest.raises(ValueError, match="format must be xc or npz"):
-        write_multilabel(tmp_path / "d.txt", data, "arff")
+        write_multilabel(tmp_path / "d.txt", data, "parquet")
 
 
 def csr_parts(name, dense, dtype=np.int8):
@@ -438,7 +323,7 @@ def test_an_npz_file_that_claims_more_than_it_holds(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
-    with pytest.raises(ValueError, match="X_data cannot be read: its header claims 8,000,000,000,000 bytes, more than"):
+    with pytest.raises(ValueError, match="X_data cannot be read: Unable to allocate"):
         read_multilabel(path)
 
 

@@ -11,15 +11,15 @@ from everypair.data.labels import Labels
 from everypair.models.multilabel.base import MissingLabels, MultiLabelClassifier
 from everypair.models.multilabel.rivals.binary_relevance import LinearLabels
 from everypair.models.multilabel.threshold import best_threshold
-from everypair.models.parameters import Seed, estimator, number, parameter
+from everypair.models.parameters import Seeded, estimator, number, parameter
 
 
 @estimator
-class Regression(Seed, MissingLabels, MultiLabelClassifier):
+class Regression(Seeded, MissingLabels, MultiLabelClassifier):
     """The smallest honest subclass: ridge regression on known entries counted as they are."""
 
-    reg: float = parameter(1.0, "λ.", number(above=0))
-    normalize: bool = parameter(False)
+    reg: float = parameter(default=1.0, text="λ.", check=number(above=0))
+    normalize: bool = parameter(default=False)
 
     def _fit(self, rows, parameters, random, callbacks):
         X, labels, sample_weight = self.seen_ = rows

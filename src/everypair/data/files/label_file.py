@@ -3,7 +3,6 @@
     format      the file
     "xc"        text of the Extreme Classification repository: header "n d L", rows "l1,l2 f:v f:v"
     "libsvm"    the same rows without a header, labels any integers
-    "arff"      Mulan's ARFF, dense or sparse, and an XML file of label names
     "npz"       numpy arrays NAME_indptr, NAME_indices, NAME_data, NAME_shape for X and Y
     "parquet"   a column of lists of labels, features in columns or sparse: :mod:`~everypair.data.files.label_table`
 
@@ -15,7 +14,6 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +22,14 @@ import scipy.sparse as sp
 
 from everypair.check import as_csr
 from everypair.data.files.archive import array_names, read_archive
-from everypair.data.files.arff import read_arff
+from everypair.data.files.instances import MultiLabelData
 from everypair.data.files.label_table import read_label_table
-from everypair.data.files.lines import Parts, first_bytes, numbered_lines
+from everypair.data.files.lines import first_bytes, numbered_lines
 from everypair.data.files.text import looks_like_header, read_libsvm, read_xc
 
-FORMATS = ("xc", "libsvm", "arff", "npz", "parquet")
+FORMATS = ("xc", "libsvm", "npz", "parquet")
 OPTIONS = {
-    "labels": ("xc", "arff", "parquet"),
+    "labels": ("xc", "parquet"),
     "features": ("parquet",),
     "index_base": ("libsvm",),
     "n_features": ("libsvm", "parquet"),
@@ -40,26 +38,6 @@ OPTIONS = {
 }
 
 AnyPath = str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class MultiLabelData:
-    """Instances with features and labels, both csr float32.
-
-    ``X[i, f]`` is the value of feature f. ``Y[i, l]`` is 1 where instance i has label l; a *stored* 0, which
-    only npz files can hold, is a label known to be absent. Names are ``None`` where the file has none.
-
-    >>> import numpy as np
-    >>> import scipy.sparse as sp
-    >>> data = MultiLabelData(sp.csr_array(np.eye(2)), sp.csr_array([[1, 0], [1, 1]]), label_names=("war", "love"))
-    >>> data.X.shape, data.Y.nnz, data.label_names
-    ((2, 2), 3, ('war', 'love'))
-    """
-
-    X: Any
-    Y: Any
-    feature_names: tuple[str, ...] | None = None
-    label_names: tuple[str, ...] | None = None
 
 
 def read_multilabel(
@@ -80,9 +58,8 @@ def read_multilabel(
     path
         The file; gzip text is recognised by its first bytes.
     format
-        ``"xc"``, ``"libsvm"``, ``"arff"``, ``"npz"``, ``"parquet"``, or ``"auto"``: by how the file begins.
+        ``"xc"``, ``"libsvm"``, ``"npz"``, ``"parquet"``, or ``"auto"``: by how the file begins.
     labels
-        arff: the XML file of the labels, by default the file of the same name that ends in .xml.
         xc: the file of the labels ("n L", rows "l:1") where ``path`` holds features only ("n d", rows "f:v").
         parquet: the column of the labels, by default "labels": lists of strings, or of whole numbers from 0.
     features
@@ -126,17 +103,15 @@ def read_multilabel(
     if n_features is not None and n_features < 1:
         raise ValueError(f"n_features must be positive, got {n_features!r}.")
     if kind == "xc":
-        return MultiLabelData(*read_xc(file, None if labels is None else Path(labels)))
+        return read_xc(file, None if labels is None else Path(labels))
     if kind == "libsvm":
         if index_base not in (None, 0, 1):
             raise ValueError(f"index_base must be 0, 1 or None, got {index_base!r}.")
-        return MultiLabelData(*read_libsvm(file, index_base, n_features, label_names))
-    if kind == "arff":
-        return MultiLabelData(*read_arff(file, _label_file(file) if labels is None else Path(labels)))
+        return read_libsvm(file, index_base, n_features, label_names)
     if kind == "parquet":
         column = None if labels is None else str(labels)
-        return MultiLabelData(*read_label_table(file, column, features, n_features, label_names))
-    return MultiLabelData(*_read_npz(file, split))
+        return read_label_table(file, column, features, n_features, label_names)
+    return _read_npz(file, split)
 
 
 def _recognise(path: Path) -> str:
@@ -148,25 +123,21 @@ def _recognise(path: Path) -> str:
         if number == 1 and looks_like_header(line):
             return "xc"
         if line.strip():
-            return "arff" if line.lstrip()[:1] in (b"@", b"%") else "libsvm"
+            if line.lstrip()[:1] in (b"@", b"%"):
+                raise ValueError(
+                    f"{path} looks like ARFF: make it Parquet or npz first, as in the docs of multi-label files."
+                )
+            return "libsvm"
     raise ValueError(f"{path} is empty.")
 
 
-def _label_file(path: Path) -> Path:
-    plain = path.with_suffix("") if path.suffix == ".gz" else path
-    found = plain.with_suffix(".xml")
-    if not found.is_file():
-        raise FileNotFoundError(f"There is no file {found} with the labels of {path}: name it with labels=.")
-    return found
-
-
-def _read_npz(path: Path, split: str | None) -> Parts:
+def _read_npz(path: Path, split: str | None) -> MultiLabelData:
     files = array_names(path)
     X_name, Y_name = _choose_pair(path, files, split)
     X, Y = _matrix(path, X_name), _matrix(path, Y_name)
     names = [_names(path, files, *which) for which in (("feature", X.shape[1]), ("label", Y.shape[1]))]
     _check_values(X, Y, (X_name, Y_name), f"{path}: ")
-    return Parts(X, Y, *names)
+    return MultiLabelData(X, Y, *names)
 
 
 def _check_values(X: Any, Y: Any, names: tuple[str, str], place: str) -> None:

@@ -17,7 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.data.files.lines import Parts, shown
+from everypair.data.files.instances import MultiLabelData
+from everypair.data.files.lines import shown
 from everypair.data.tables.arrow import read_arrow
 from everypair.words import listed
 
@@ -32,7 +33,7 @@ def read_label_table(
     features: Sequence[str] | None,
     n_features: int | None,
     label_names: Sequence[str] | None,
-) -> Parts:
+) -> MultiLabelData:
     """Read a Parquet file; ``None`` takes the usual columns, all features and the labels in the file."""
     schema = read_arrow(path, "parquet", None).schema
     labels = LABELS if labels is None else labels
@@ -47,7 +48,7 @@ def read_label_table(
     else:
         X, names = _numbers(path, table, columns), tuple(columns)
     Y, known = _labels(path, table, labels, label_names)
-    return Parts(X, Y, names, known)
+    return MultiLabelData(X, Y, names, known)
 
 
 def _feature_columns(path: Path, schema: Any, labels: str, features: Sequence[str] | None) -> list[str]:

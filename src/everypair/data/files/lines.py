@@ -6,21 +6,12 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NoReturn
 
 from everypair.words import shortened
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 GZIP_MAGIC = b"\x1f\x8b"
-
-
-class Parts(NamedTuple):
-    """What a file of multi-label data holds: two CSR matrices and, where the format has them, names."""
-
-    X: Any
-    Y: Any
-    feature_names: tuple[str, ...] | None = None
-    label_names: tuple[str, ...] | None = None
 
 
 def first_bytes(path: Path, count: int) -> bytes:

@@ -4,143 +4,169 @@
     xc, apart    header "n d", then n rows "f:v f:v"; the labels in a second file "n L" with rows "l:1 l:1"
     libsvm       rows only; features count from 1 (or 0), labels are any integers
 
-A row without labels begins with a space, or at once with a feature. A compiled kernel reads the entries; a row
-it leaves is read by ``map(int)`` and ``map(float)``, and only a row that fails is taken apart to say why.
+A row without labels begins with a space, or at once with a feature. scikit-learn reads the rows; what it refuses, or
+reads into something that the file must not hold, is read again line by line, to be read all the same (features in any
+order, blank rows) or to say what is wrong and where.
 """
 
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.data.files.lines import Parts, fail, numbered_lines, shown
-from everypair.kernels.entries import LARGEST_INDEX, parse_entries
+from everypair.data.files.instances import MultiLabelData
+from everypair.data.files.lines import fail, numbered_lines, shown
+from everypair.types import Array
 
+LARGEST_INDEX = 2**31 - 1
 _HEADER = re.compile(rb"[ \t]*[0-9]+(?:[ \t]+[0-9]+){1,2}[ \t]*")
-_LABELS = re.compile(rb"[-+]?[0-9]{1,18}(?:,[-+]?[0-9]{1,18})*")
+_LABEL = re.compile(rb"[-+]?[0-9]{1,18}")
 _NUMBER = re.compile(rb"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-_ENTRIES = re.compile(rb" *+(?:[0-9]++:[-+.0-9eE]++(?: ++|$))*+")  # possessive: a bad row costs no more than a good one
+_Lines = Callable[[], Iterator[tuple[int, bytes]]]
 
 
+@dataclass(frozen=True)
 class _Rows:
-    """CSR rows as they are read: labels, features, values, and the line of every row."""
+    """Rows one after the other: labels, features and values, where those of each row end (0 first), and its line."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.labels, self.label_ends = array("q"), array("q", [0])
-        self.features, self.feature_ends = array("i"), array("q", [0])
-        self.values = array("f")
-        self.lines = array("q")
-        self._scratch_features, self._scratch_values = np.empty(0, np.int32), np.empty(0, np.float32)
+    path: Path
+    labels: NDArray[np.int64]
+    label_ends: NDArray[np.int64]
+    features: NDArray[np.int64]
+    values: NDArray[np.float32]
+    feature_ends: NDArray[np.int64]
+    lines: Array
 
     def __len__(self) -> int:
         return len(self.lines)
 
-    def add(self, number: int, line: bytes, with_labels: bool) -> None:
-        """Read one row; its errors name line ``number``."""
-        line = line.replace(b"\t", b" ")
-        head, _, entries = line.partition(b" ")
-        if b":" in head or not with_labels:
-            head, entries = b"", line
-        if head and not _LABELS.fullmatch(head):
-            _explain(self.path, number, head, entries)
-        if len(entries) // 3 + 1 > len(self._scratch_values):
-            self._scratch_features = np.empty(len(entries) + 1, np.int32)  # three times the room: grows seldom
-            self._scratch_values = np.empty(len(entries) + 1, np.float32)
-        count = parse_entries(np.frombuffer(entries, np.uint8), self._scratch_features, self._scratch_values)
-        if count >= 0:
-            self.features.frombytes(self._scratch_features[:count].tobytes())
-            self.values.frombytes(self._scratch_values[:count].tobytes())
-        else:
-            self._add_entries(number, head, entries)
-        if head:
-            self.labels.extend(map(int, head.split(b",")))
-        self.label_ends.append(len(self.labels))
-        self.feature_ends.append(len(self.features))
-        self.lines.append(number)
-
-    def _add_entries(self, number: int, head: bytes, entries: bytes) -> None:
-        """Read what the kernel leaves: long numbers, and rows with an error."""
-        if not _ENTRIES.fullmatch(entries):
-            _explain(self.path, number, head, entries)
-        tokens = entries.decode("ascii").replace(":", " ").split()
-        try:
-            self.features.extend(map(int, tokens[::2]))
-            self.values.extend(map(float, tokens[1::2]))
-        except (OverflowError, ValueError):
-            _explain(self.path, number, head, entries)
-
-    def line_of(self, position: int, ends: array[int]) -> int:
+    def line_of(self, position: Any, ends: Array) -> int:
         """Return the line whose row holds the entry at ``position``."""
-        return self.lines[int(np.searchsorted(np.frombuffer(ends, np.int64), position, side="right")) - 1]
+        return int(self.lines[int(np.searchsorted(ends, position, side="right")) - 1])
 
     def feature_matrix(self, base: int, width: int, what: str) -> Any:
         """Return the entries as CSR with ``width`` columns, or name the line of the first bad one."""
-        indices = np.frombuffer(self.features, np.int32) - np.int32(base) if self.features else np.empty(0, np.int32)
-        values = np.frombuffer(self.values, np.float32) if self.values else np.empty(0, np.float32)
+        indices, ends = self.features - base, self.feature_ends
         outside = np.flatnonzero((indices < 0) | (indices >= width))
         if len(outside):
             fail(
                 self.path,
-                self.line_of(outside[0], self.feature_ends),
+                self.line_of(outside[0], ends),
                 f"the {what} index {indices[outside[0]] + base} is out of range: "
                 f"with {width} {what}s it is from {base} to {width - 1 + base}.",
             )
-        infinite = np.flatnonzero(~np.isfinite(values))
+        infinite = np.flatnonzero(~np.isfinite(self.values))
         if len(infinite):
             fail(
                 self.path,
-                self.line_of(infinite[0], self.feature_ends),
+                self.line_of(infinite[0], ends),
                 f"the value of {what} {indices[infinite[0]] + base} is too large for float32: rescale it.",
             )
-        ends = np.array(self.feature_ends, dtype=np.int64)
-        matrix = sp.csr_array((values.copy(), indices, ends), shape=(len(self), width))
-        if not matrix.has_canonical_format:
-            matrix.sort_indices()
-            owner = np.repeat(np.arange(len(self)), np.diff(ends))
-            twice = np.flatnonzero((np.diff(matrix.indices) == 0) & (np.diff(owner) == 0))
-            if len(twice):
-                fail(
-                    self.path,
-                    self.lines[owner[twice[0]]],
-                    f"{what} {matrix.indices[twice[0]] + base} is given twice: a row holds each {what} once.",
-                )
-            matrix.has_canonical_format = True  # scipy remembers that it was not
+        matrix = sp.csr_array((self.values, indices.astype(np.int32), ends), shape=(len(self), width))
+        matrix.sort_indices()
+        owner = np.repeat(np.arange(len(self)), np.diff(ends))
+        twice = np.flatnonzero((np.diff(matrix.indices) == 0) & (np.diff(owner) == 0))
+        if len(twice):
+            fail(
+                self.path,
+                int(self.lines[owner[twice[0]]]),
+                f"{what} {matrix.indices[twice[0]] + base} is given twice: a row holds each {what} once.",
+            )
+        matrix.has_canonical_format = True  # scipy remembers that it was not
         matrix.eliminate_zeros()
         return matrix
 
     def label_matrix(self, columns: NDArray[Any], width: int) -> Any:
         """Return the indicator of the labels, whose columns are given; a label given twice counts once."""
-        ends = np.frombuffer(self.label_ends, np.int64)
-        matrix = sp.csr_array((np.ones(len(columns), np.float32), columns, ends), shape=(len(self), width))
+        ones = np.ones(len(columns), np.float32)
+        matrix = sp.csr_array((ones, columns, self.label_ends), shape=(len(self), width))
         matrix.sum_duplicates()
         matrix.data[:] = 1
         return matrix
 
 
-def _explain(path: Path, number: int, head: bytes, entries: bytes) -> NoReturn:
-    """Say what is wrong with a row."""
-    for label in head.split(b",") if head else ():
-        if not _LABELS.fullmatch(label):
-            fail(path, number, f"{shown(label)} is no label: labels are integers with commas between, as in 3,17.")
-    for entry in entries.split():
-        index, colon, value = entry.partition(b":")
-        if not colon:
-            fail(path, number, f"{shown(entry)} is no entry of the form index:value.")
-        if not index.isdigit():
-            fail(path, number, f"{shown(index)} is no index: indices are integers from 0 or 1 on.")
-        if len(index) > 18 or int(index) > LARGEST_INDEX:
-            fail(path, number, f"the index {shown(index)} is out of range: at most {LARGEST_INDEX} is possible.")
-        if not _NUMBER.fullmatch(value):
-            fail(path, number, f"{shown(value)}, the value of index {int(index)}, is no finite number.")
-    fail(path, number, "the row cannot be read: it must have the form l1,l2 f:v f:v.")
+def _read(path: Path, lines: _Lines, with_labels: bool, build: Callable[[_Rows], MultiLabelData]) -> MultiLabelData:
+    """Build the data of rows as scikit-learn reads them, or line by line where that fails."""
+    try:
+        return build(_read_at_once(path, lines, with_labels))
+    except (ValueError, OverflowError):
+        return build(_read_line_by_line(path, lines, with_labels))
+
+
+def _read_at_once(path: Path, lines: _Lines, with_labels: bool) -> _Rows:
+    """Read rows with scikit-learn; it passes over blank ones, and its errors name no line."""
+    from sklearn.datasets import load_svmlight_file
+
+    numbers: list[int] = []
+
+    class Texts:
+        """The lines as scikit-learn takes them: an open file."""
+
+        def read(self) -> None:
+            """Files are told by this."""
+
+        def __iter__(self) -> Iterator[bytes]:
+            for number, line in lines():
+                numbers.append(number)
+                yield line
+
+    X, tuples = load_svmlight_file(Texts(), dtype=np.float64, multilabel=True, zero_based=True)
+    with np.errstate(over="ignore"):
+        values = X.data.astype(np.float32)
+    counts = np.fromiter(map(len, tuples), np.int64, len(tuples))
+    labels = np.fromiter(chain.from_iterable(tuples), np.float64, int(counts.sum()))
+    whole = labels.astype(np.int64)
+    if len(tuples) != len(numbers) or (whole != labels).any() or (np.abs(labels) >= 2**53).any():
+        raise ValueError("blank rows, or labels that are no integers")
+    if len(labels) and not with_labels:
+        raise ValueError("labels where features are wanted")
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    return _Rows(path, whole, ends, X.indices.astype(np.int64), values, X.indptr.astype(np.int64), np.array(numbers))
+
+
+def _read_line_by_line(path: Path, lines: _Lines, with_labels: bool) -> _Rows:
+    """Read rows slowly; errors name the line."""
+    labels: list[int] = []
+    features: list[int] = []
+    values: list[float] = []
+    label_ends, feature_ends, numbers = [0], [0], []
+    for number, line in lines():
+        head, _, entries = line.replace(b"\t", b" ").partition(b" ")
+        if b":" in head or not with_labels:
+            head, entries = b"", line
+        for label in head.split(b",") if head else ():
+            if not _LABEL.fullmatch(label):
+                fail(path, number, f"{shown(label)} is no label: labels are integers with commas between, as in 3,17.")
+            labels.append(int(label))
+        for entry in entries.split():
+            index, colon, value = entry.partition(b":")
+            if not colon:
+                fail(path, number, f"{shown(entry)} is no entry of the form index:value.")
+            if not index.isdigit():
+                fail(path, number, f"{shown(index)} is no index: indices are integers from 0 or 1 on.")
+            if len(index) > 18 or int(index) > LARGEST_INDEX:
+                fail(path, number, f"the index {shown(index)} is out of range: at most {LARGEST_INDEX} is possible.")
+            if not _NUMBER.fullmatch(value):
+                fail(path, number, f"{shown(value)}, the value of index {int(index)}, is no finite number.")
+            features.append(int(index))
+            values.append(float(value))
+        label_ends.append(len(labels))
+        feature_ends.append(len(features))
+        numbers.append(number)
+    with np.errstate(over="ignore"):
+        narrow = np.array(values, np.float64).astype(np.float32)
+    owned, owned_ends, indices, ends, where = (
+        np.array(one, np.int64) for one in (labels, label_ends, features, feature_ends, numbers)
+    )
+    return _Rows(path, owned, owned_ends, indices, narrow, ends, where)
 
 
 def looks_like_header(line: bytes) -> bool:
@@ -152,38 +178,51 @@ def looks_like_header(line: bytes) -> bool:
     return _HEADER.fullmatch(line) is not None
 
 
-def read_xc(path: Path, labels: Path | None) -> Parts:
+def read_xc(path: Path, labels: Path | None) -> MultiLabelData:
     """Read an xc file, or a file of features and a file ``labels`` of labels."""
-    sizes, rows = _rows_of_xc(path)
+    sizes = _sizes(path)
     if len(sizes) == 3:
         if labels is not None:
             raise ValueError(f"{path} has its labels in the rows (its header has three numbers): leave out labels=.")
-        columns = np.array(rows.labels, dtype=np.int64)
-        outside = np.flatnonzero((columns < 0) | (columns >= sizes[2]))
-        if len(outside):
-            line = rows.line_of(outside[0], rows.label_ends)
-            wanted = f"with {sizes[2]} labels it is from 0 to {sizes[2] - 1}."
-            fail(path, line, f"the label index {columns[outside[0]]} is out of range: {wanted}")
-        return Parts(rows.feature_matrix(0, sizes[1], "feature"), rows.label_matrix(columns, sizes[2]))
+
+        def build(rows: _Rows) -> MultiLabelData:
+            outside = np.flatnonzero((rows.labels < 0) | (rows.labels >= sizes[2]))
+            if len(outside):
+                line, label = rows.line_of(outside[0], rows.label_ends), rows.labels[outside[0]]
+                wanted = f"with {sizes[2]} labels it is from 0 to {sizes[2] - 1}."
+                fail(path, line, f"the label index {label} is out of range: {wanted}")
+            X = rows.feature_matrix(0, sizes[1], "feature")
+            return MultiLabelData(X, rows.label_matrix(rows.labels, sizes[2]))
+
+        return _read(path, lambda: _counted(path, sizes[0]), True, build)
     if labels is None:
         raise ValueError(
             f"{path} has features only (its header has two numbers, rows and features): "
             "name the file of the labels with labels=."
         )
-    label_sizes, label_rows = _rows_of_xc(labels)
+    label_sizes = _sizes(labels)
     if len(label_sizes) != 2:
         fail(labels, 1, "a file of labels has a header of two numbers, rows and labels.")
     if label_sizes[0] != sizes[0]:
         fail(labels, 1, f"the header announces {label_sizes[0]} rows, but {path} has {sizes[0]}.")
-    indicator = label_rows.feature_matrix(0, label_sizes[1], "label")
-    indicator.data[:] = 1
-    return Parts(rows.feature_matrix(0, sizes[1], "feature"), indicator)
+    X = _entries(path, sizes[0], sizes[1], "feature")
+    Y = _entries(labels, sizes[0], label_sizes[1], "label")
+    Y.data[:] = 1
+    return MultiLabelData(X, Y)
 
 
-def _rows_of_xc(path: Path) -> tuple[list[int], _Rows]:
-    """Return the header's numbers and the rows, of which there are as many as it says."""
-    lines = numbered_lines(path)
-    _, header = next(lines, (0, b""))
+def _entries(path: Path, count: int, width: int, what: str) -> Any:
+    """Read a file of features, or of labels, alone."""
+
+    def build(rows: _Rows) -> MultiLabelData:
+        return MultiLabelData(rows.feature_matrix(0, width, what), None)
+
+    return _read(path, lambda: _counted(path, count), False, build).X
+
+
+def _sizes(path: Path) -> list[int]:
+    """Return the numbers of the header of an xc file."""
+    _, header = next(numbered_lines(path), (0, b""))
     if not header.strip():
         raise ValueError(f"{path} is empty or begins with a blank line: the first line must be the header n d L.")
     if not looks_like_header(header):
@@ -191,42 +230,51 @@ def _rows_of_xc(path: Path) -> tuple[list[int], _Rows]:
     sizes = [int(size) if len(size) <= 18 else LARGEST_INDEX + 1 for size in header.split()]
     if min(sizes) < 1 or max(sizes) > LARGEST_INDEX:
         fail(path, 1, f"the numbers of the header must be from 1 to {LARGEST_INDEX}, got {shown(header)}.")
-    rows = _Rows(path)
-    for number, line in lines:
-        if len(rows) < sizes[0]:
-            rows.add(number, line, with_labels=len(sizes) == 3)
-        elif line.strip():
-            fail(path, number, f"the header announces {sizes[0]} row(s), but here is one more.")
-    if len(rows) < sizes[0]:
-        fail(path, len(rows) + 1, f"the header announces {sizes[0]} row(s), but the file ends after {len(rows)}.")
-    return sizes, rows
+    return sizes
 
 
-def read_libsvm(path: Path, index_base: int | None, n_features: int | None, label_names: Sequence[str] | None) -> Parts:
+def _counted(path: Path, count: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines behind the header, of which there are so many; blank ones at the end are none."""
+    number = 1
+    for number, line in numbered_lines(path):
+        if 1 < number <= count + 1:
+            yield number, line
+        elif number > 1 and line.strip():
+            fail(path, number, f"the header announces {count} row(s), but here is one more.")
+    if number <= count:
+        fail(path, number, f"the header announces {count} row(s), but the file ends after {number - 1}.")
+
+
+def read_libsvm(
+    path: Path, index_base: int | None, n_features: int | None, label_names: Sequence[str] | None
+) -> MultiLabelData:
     """Read a multi-label libsvm file; ``None`` takes base, width and labels from the file."""
-    rows = _Rows(path)
-    for number, line in _without_comments(path):
-        rows.add(number, line, with_labels=True)
-    if not len(rows):
-        raise ValueError(f"{path} is empty: it has no row.")
-    smallest, largest = (min(rows.features), max(rows.features)) if rows.features else (1, 0)
-    base = (0 if smallest == 0 else 1) if index_base is None else index_base
-    if smallest < base:
-        where = rows.line_of(rows.features.index(0), rows.feature_ends)
-        fail(path, where, "the feature index 0 is out of range: with index_base=1 the first is 1; say index_base=0.")
-    width = largest + 1 - base if n_features is None else n_features
-    if width < 1:
-        raise ValueError(f"{path} has no feature in any row: give their number with n_features=.")
-    ids = np.array(rows.labels, dtype=np.int64)
-    if label_names is None:
-        if not len(ids):
-            raise ValueError(f"{path} has no label in any row: give the labels with label_names=.")
-        known, columns = np.unique(ids, return_inverse=True)
-        names = tuple(str(label) for label in known)
-    else:
-        names = tuple(label_names)
-        columns = _known_columns(rows, ids, names)
-    return Parts(rows.feature_matrix(base, width, "feature"), rows.label_matrix(columns, len(names)), None, names)
+
+    def build(rows: _Rows) -> MultiLabelData:
+        if not len(rows):
+            raise ValueError(f"{path} is empty: it has no row.")
+        smallest, largest = (rows.features.min(), rows.features.max()) if len(rows.features) else (1, 0)
+        base = (0 if smallest == 0 else 1) if index_base is None else index_base
+        if smallest < base:
+            where = rows.line_of(int(np.argmin(rows.features)), rows.feature_ends)
+            fail(
+                path, where, "the feature index 0 is out of range: with index_base=1 the first is 1; say index_base=0."
+            )
+        width = int(largest) + 1 - base if n_features is None else n_features
+        if width < 1:
+            raise ValueError(f"{path} has no feature in any row: give their number with n_features=.")
+        if label_names is None:
+            if not len(rows.labels):
+                raise ValueError(f"{path} has no label in any row: give the labels with label_names=.")
+            distinct, columns = np.unique(rows.labels, return_inverse=True)
+            names = tuple(str(label) for label in distinct)
+        else:
+            names = tuple(label_names)
+            columns = _columns_among(rows, names)
+        X = rows.feature_matrix(base, width, "feature")
+        return MultiLabelData(X, rows.label_matrix(columns, len(names)), None, names)
+
+    return _read(path, lambda: _without_comments(path), True, build)
 
 
 def _without_comments(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -242,11 +290,11 @@ def _without_comments(path: Path) -> Iterator[tuple[int, bytes]]:
             blank = number
 
 
-def _known_columns(rows: _Rows, ids: NDArray[np.int64], names: tuple[str, ...]) -> NDArray[np.int64]:
+def _columns_among(rows: _Rows, names: tuple[str, ...]) -> NDArray[np.int64]:
     column_of = {name: column for column, name in enumerate(names)}
-    columns = np.array([column_of.get(str(label), -1) for label in ids.tolist()], dtype=np.int64)
+    columns = np.array([column_of.get(str(label), -1) for label in rows.labels.tolist()], dtype=np.int64)
     unknown = np.flatnonzero(columns < 0)
     if len(unknown):
         line = rows.line_of(unknown[0], rows.label_ends)
-        fail(rows.path, line, f"the label {ids[unknown[0]]} is not among the {len(names)} label_names.")
+        fail(rows.path, line, f"the label {rows.labels[unknown[0]]} is not among the {len(names)} label_names.")
     return columns

@@ -1,4 +1,4 @@
-"""Tables, wherever they come from: text files, Parquet and Arrow, npz, data frames, mappings, tuples."""
+"""Tables, wherever they come from: text files, JSON lines, Parquet, Arrow, npz, data frames, mappings, tuples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from everypair.data.files.archive import read_archive
-from everypair.data.tables.arrow import ArrowTable
+from everypair.data.tables.arrow import ArrowTable, JsonLines
 from everypair.data.tables.columns import ID_TYPES, LIST_MARK, Column, Problems, Table, listed_names, resolve_names
 from everypair.data.tables.delimited import DelimitedTable
 from everypair.data.tables.dialect import TextOptions, find_dialect
@@ -29,10 +29,10 @@ __all__ = [
 ]
 
 
-def open_table(source: Any, options: TextOptions | None = None, asked: Sequence[Any] = ()) -> Table:
+def open_table(source: Any, options: TextOptions | None = None, column_names: Sequence[Any] = ()) -> Table:
     """Return a table of named columns from a path or from anything in memory.
 
-    ``options`` say how a text file is written; ``asked`` are names of columns that the caller knows to be there.
+    ``options`` say how a text file is written; ``column_names`` are those that the caller named.
 
     >>> open_table({"user": ["ann"], "item": [7]}).names
     ['user', 'item']
@@ -45,12 +45,14 @@ def open_table(source: Any, options: TextOptions | None = None, asked: Sequence[
         path = checked_file(source)
         kind = kind_of_file(path)
         if kind == "text":
-            return DelimitedTable(path, find_dialect(path, options, asked))
-    if options.given():
-        raise ValueError(f"{options.given()[0]}= belongs to text files, but this is {_named(kind)}: leave it out.")
+            return DelimitedTable(path, find_dialect(path, options, column_names))
+    if options.changed():
+        raise ValueError(f"{options.changed()[0]}= belongs to text files, but this is {_named(kind)}: leave it out.")
     if kind == "no file":
         return FrameTable.of(source)
-    return FrameTable(read_archive(path), f"{path}: ") if kind == "npz" else ArrowTable(path, kind)
+    if kind == "npz":
+        return FrameTable(read_archive(path), f"{path}: ")
+    return JsonLines(path) if kind == "json" else ArrowTable(path, kind)
 
 
 def _named(kind: str) -> str:

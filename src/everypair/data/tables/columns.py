@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,13 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.data.ids import Ids, string_array
+from everypair.data.ids import Ids
 
-MISSING_WORDS = frozenset(("", r"\N", "NULL", "null", "NaN", "nan", "NA", "N/A", "<NA>", "None"))
 LIST_MARK = "\x1f"  # between the values of a list that is read as text: the unit separator of ASCII
 ID_TYPES = ("auto", "string", "integer")
 Where = Callable[[int], str]  # a row's number as its owner counts, such as "line 7"
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}|-?[1-8][0-9]{18}")  # as Python writes it, and sure to fit int64
 
 
 @dataclass(frozen=True)
@@ -126,60 +123,6 @@ def resolve_names(table: Table, given: Mapping[str, Any]) -> dict[str, Hashable]
 def listed_names(names: list[Hashable]) -> str:
     """Return names for a message, not more than twenty."""
     return ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-
-
-def code_texts(distinct: list[str], codes: NDArray[np.int64], ids: str = "auto") -> Column:
-    """Number strings in ascending order, as integers where all of them are and ``ids`` is not "string".
-
-    ``codes`` are positions in ``distinct``, −1 where a row has nothing. Words such as NULL are missing, too.
-
-    >>> column = code_texts(["10", "NULL", "9"], np.array([0, 2, 1, -1, 0]))
-    >>> column.ids, column.values.tolist(), column.missing.tolist()
-    (Ids(2: 9, 10), [1, 0, -1, -1, 1], [False, False, True, True, False])
-    """
-    present = [code for code, text in enumerate(distinct) if text not in MISSING_WORDS]
-    texts = [distinct[code] for code in present]
-    if len(texts) < len(distinct):
-        kept = np.full(len(distinct) + 1, -1, np.int64)  # the last is for −1
-        kept[present] = np.arange(len(present))
-        codes = kept[codes]
-    if ids == "string" or not texts or not all(map(_INTEGER.fullmatch, texts)):
-        return rank_texts(texts, codes)
-    integers = np.array([int(text) for text in texts], np.int64)
-    ascending = np.argsort(integers)
-    return _ranked(integers[ascending], ascending, codes)
-
-
-def rank_texts(distinct: list[str], codes: NDArray[np.int64]) -> Column:
-    """Number strings in ascending order; ``codes`` are positions in ``distinct``, −1 where a row has nothing.
-
-    >>> rank_texts(["b", "a"], np.array([0, 1, 0])).values.tolist()
-    [1, 0, 1]
-    """
-    ascending = np.array(sorted(range(len(distinct)), key=distinct.__getitem__), np.int64)
-    return _ranked(string_array([distinct[place] for place in ascending.tolist()]), ascending, codes)
-
-
-def _ranked(values: NDArray[Any], ascending: NDArray[Any], codes: NDArray[np.int64]) -> Column:
-    rank = np.full(len(values) + 1, -1, np.int64)  # the last is for −1
-    rank[ascending] = np.arange(len(values))
-    positions = rank[codes]
-    missing = positions < 0
-    return Column(positions, missing if missing.any() else None, Ids._of_distinct(values))
-
-
-def check_integers(column: Column, name: Hashable, where: Where, problems: Problems) -> None:
-    """Say where an id is no integer although ``ids="integer"`` asks for them."""
-    assert column.ids is not None
-    if not column.ids.are_strings or not len(column.ids):
-        return
-    odd = next((place for place, text in enumerate(column.ids) if not _INTEGER.fullmatch(text)), 0)
-    row = int(np.argmax(column.values == odd))
-    problems.add(
-        f"Column {name!r} holds {shown(column.ids[odd])} in {where(row)}, which is no integer: "
-        'leave out ids="integer".',
-        about=name,
-    )
 
 
 def shown(text: str) -> str:

@@ -1,40 +1,40 @@
-"""A table in delimited text (CSV, TSV, …), plain, gzip or zstd, read block by block.
+"""A table in delimited text (CSV, TSV, …), plain, gzip or zstd, read by pyarrow block by block.
 
-Ids are numbered by hashing their bytes, numbers and times parsed where they lie, the columns of a block side by side;
-only distinct ids ever become Python strings. Memory: 8 bytes per row and wanted column (4 for ids), the distinct ids,
-and one block.
+A good file is read once, in Arrow's own speed. Where Arrow finds a fault, or what it read is not what numbers and times
+may be, the file is read again line by line with the standard library, slowly: that pass says what is wrong and where,
+or returns the same columns where Arrow was too strict. Memory: the strings of wanted ids, 8 bytes per row and other
+column, and one block.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import csv
+import io
+from array import array
 from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from everypair.data.tables.columns import Column, Problems
-from everypair.data.tables.dialect import BYTE_ORDER_MARK, Dialect
-from everypair.data.tables.readers import Reader, reader_for
+from everypair.data.tables.dialect import BYTE_ORDER_MARK, SEPARATOR, Dialect
 from everypair.data.tables.streams import open_stream
-from everypair.kernels import fields
-from everypair.parallel import even_chunks, resolve_threads, run_chunks
-from everypair.types import Array
+from everypair.data.tables.values import (
+    UnreadableError,
+    check_integers,
+    joined_times,
+    read_numbers,
+    read_strings,
+    spelled_times,
+)
+from everypair.data.tables.words import MISSING_WORDS, IdWords, word_reader
 
 BLOCK_BYTES = 1 << 23
-BLOCK_ROWS = 1 << 18
 LONGEST_ROW = 1 << 26
-
-
-class _Block(NamedTuple):
-    """Rows of a text: field s of row r is text[starts[s, r]:ends[s, r]], on line lines[r]."""
-
-    text: NDArray[np.uint8]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    lines: NDArray[np.int64]
 
 
 class DelimitedTable:
@@ -47,25 +47,20 @@ class DelimitedTable:
         self.dialect = dialect
         self.names: list[Hashable] = list(dialect.names)
         self.place = f"{path}: "
-        self._first_rows: list[int] = []
-        self._lines: list[int | NDArray[np.int64]] = []  # of each block's rows; the first where they follow each other
 
-    def read(self, wanted: Mapping[Hashable, str], problems: Problems, ids: str = "auto") -> dict[Hashable, Column]:
+    def read(self, kinds: Mapping[Hashable, str], problems: Problems, ids: str = "auto") -> dict[Hashable, Column]:
         """Read the columns of these names, each as one of the kinds of `columns`."""
-        readers: list[Reader] = [reader_for(kind, self.dialect.encoding, ids) for kind in wanted.values()]
-        self._first_rows, self._lines = [], []
-        rows = 0
-        for block in self._blocks([self.names.index(name) for name in wanted], problems):
+        import pyarrow as pa
 
-            def add(column: tuple[int, int], worker: int, block: _Block = block) -> None:
-                readers[column[0]].add(block.text, block.starts[column[0]], block.ends[column[0]])
-
-            run_chunks(add, even_chunks(len(readers), 1), resolve_threads(None))
-            consecutive = block.lines[-1] - block.lines[0] == len(block.lines) - 1
-            self._first_rows.append(rows)
-            self._lines.append(int(block.lines[0]) if consecutive else block.lines)
-            rows += len(block.lines)
-        return {name: reader.column(name, self.where, problems) for name, reader in zip(wanted, readers)}
+        try:
+            columns = self._read_blocks(kinds, ids)
+        except (pa.ArrowInvalid, UnreadableError, UnicodeDecodeError):
+            columns = self._read_lines(kinds, problems, ids)
+        if ids == "integer":
+            for name, kind in kinds.items():
+                if kind == "id":
+                    check_integers(columns[name], name, self.where, problems)
+        return columns
 
     def native_kind(self, name: Hashable) -> str | None:
         """Return None: everything in a text file is text."""
@@ -73,83 +68,216 @@ class DelimitedTable:
 
     def where(self, row: int) -> str:
         """Return the line of a row."""
-        block = bisect_right(self._first_rows, row) - 1
-        lines, place = self._lines[block], row - self._first_rows[block]
-        return f"line {lines + place if isinstance(lines, int) else lines[place]}"
+        line, _ = next(islice(self._rows(_Flaws()), row, None))
+        return f"line {line}"
 
-    def _blocks(self, wanted: list[int], problems: Problems) -> Iterator[_Block]:
-        """Yield the rows in blocks, without the header; what is wrong with rows is said at the end."""
-        dialect = self.dialect
-        slot_of = np.full(len(dialect.names), -1, np.int64)
-        slot_of[wanted] = np.arange(len(wanted))
-        delimiter = np.frombuffer(dialect.delimiter.encode(dialect.encoding), np.uint8)
-        quote = -1 if dialect.quote is None else ord(dialect.quote)
-        bad = np.zeros((fields.N_PROBLEMS, 3), np.int64)
-        starts, ends = np.empty((2, len(wanted), BLOCK_ROWS), np.int64)
-        lines = np.empty(BLOCK_ROWS, np.int64)
-        header = dialect.header
-        text = np.empty(BLOCK_BYTES, np.uint8)
-        at, filled, line, final = 0, 0, 1, False
+    def _read_blocks(self, kinds: Mapping[Hashable, str], ids: str) -> dict[Hashable, Column]:
+        """Read all columns with Arrow."""
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        quote = self.dialect.quote or False
+        wanted = {str(self.names.index(name)): kind for name, kind in kinds.items()}
+        types = {name: pa.float64() if kind == "number" else pa.string() for name, kind in wanted.items()}
+        blocks: dict[str, list[Any]] = {name: [] for name in wanted}
         with open_stream(self.path) as stream:
-            while not final:
-                text, filled = _kept(text, at, filled, self.place, line)
-                at = 0
-                count = stream.readinto(text[filled:].data)
-                final = not count
-                if filled == 0 and line == 1 and bytes(text[:3]) == BYTE_ORDER_MARK:
-                    at = 3
-                filled += count
-                rows = BLOCK_ROWS
-                while rows == BLOCK_ROWS:
-                    rows, at, line = fields.split_rows(
-                        text, at, filled, final, line, delimiter, quote, slot_of, starts, ends, lines, bad
-                    )
-                    first = int(header and rows > 0)
-                    header = header and rows == 0
-                    if rows > first:
-                        yield _Block(text, starts[:, first:rows], ends[:, first:rows], lines[first:rows].copy())
-        self._explain(bad, problems)
+            cleaned = pa.PythonFile(_CleanedBytes(stream, self.dialect), mode="r")
+            for batch in arrow_csv.open_csv(
+                cleaned,
+                arrow_csv.ReadOptions(
+                    use_threads=False, block_size=BLOCK_BYTES, column_names=list(map(str, range(len(self.names))))
+                ),
+                arrow_csv.ParseOptions(
+                    delimiter=self.dialect.separator, quote_char=quote, newlines_in_values=bool(quote)
+                ),
+                arrow_csv.ConvertOptions(
+                    column_types=types, include_columns=list(wanted), null_values=list(MISSING_WORDS),
+                    strings_can_be_null=True,
+                ),
+            ):  # fmt: skip
+                for name, kind in wanted.items():
+                    values = batch.column(name)
+                    blocks[name].append(spelled_times(values) if kind == "moment" else values)
+        return {
+            name: self._column(kind, blocks.pop(number), ids) for (name, kind), number in zip(kinds.items(), wanted)
+        }
 
-    def _explain(self, bad: NDArray[np.int64], problems: Problems) -> None:
+    def _column(self, kind: str, blocks: list[Any], ids: str) -> Column:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if kind == "moment":
+            return joined_times(blocks)
+        values = pa.chunked_array(blocks, pa.float64() if kind == "number" else pa.string())
+        if kind != "number":
+            if self.dialect.separator != self.dialect.delimiter:  # it stood in quotes
+                values = pc.replace_substring(values, self.dialect.separator, self.dialect.delimiter)
+            return read_strings(values, "string" if kind == "text" else ids)
+        column = read_numbers(values)
+        missing = np.zeros(len(values), np.bool_) if column.missing is None else column.missing
+        if missing.sum() != values.null_count or not np.isfinite(column.values[~missing]).all():
+            raise UnreadableError  # nan and inf are no numbers, however they are spelled
+        return column
+
+    def _read_lines(self, kinds: Mapping[Hashable, str], problems: Problems, ids: str) -> dict[Hashable, Column]:
+        """Read all columns line by line and say what is wrong."""
+        import pyarrow as pa
+
+        readers = [word_reader(kind, self.dialect.encoding) for kind in kinds.values()]
+        fields = [self.names.index(name) for name in kinds]
+        lines, flaws = array("q"), _Flaws()
+        for line, row in self._rows(flaws):
+            lines.append(line)
+            for number, reader in zip(fields, readers):
+                reader.add(row[number])
+        flaws.explain(problems, len(self.names), self.dialect.delimiter)
+        columns = {}
+        for (name, kind), reader in zip(kinds.items(), readers):
+            columns[name] = reader.column(name, lambda row: f"line {lines[row]}", problems)
+            if isinstance(reader, IdWords) and not any(problem.about == name for problem in problems.found):
+                columns[name] = read_strings(pa.array(reader.words, pa.string()), "string" if kind == "text" else ids)
+        return columns
+
+    def _rows(self, flaws: _Flaws) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line and the fields of every good row; the others are counted."""
+        with open_stream(self.path) as stream, _longer_fields():
+            text = io.TextIOWrapper(stream, self.dialect.encoding, "surrogateescape", newline="")
+            lines = _Lines(text, self.place)
+            reader = self.dialect.rows(lines)
+            last = 0
+            for fields in reader:
+                lines.row_length, line, last = 0, last + 1, reader.line_num
+                if not fields or last <= self.dialect.header_lines:
+                    continue
+                if lines.ended:
+                    flaws.note("open quote", line)
+                elif any("\0" in one for one in fields):
+                    flaws.note("zero byte", line)
+                elif len(fields) != len(self.names):
+                    flaws.note("ragged", line, len(fields))
+                else:
+                    yield line, [self.dialect.restored(one) for one in fields]
+
+
+class _CleanedBytes:
+    """What Arrow is given: UTF-8 without byte order mark and header, one byte between fields.
+
+    A zero byte, or an odd number of quotes (one may be open at the end, which Arrow takes for closed), is a fault. No
+    block ends with a carriage return: Arrow leaves out a line feed behind it, also one in quotes.
+    """
+
+    def __init__(self, stream: Any, dialect: Dialect) -> None:
+        self.closed = False
+        self._stream, self._dialect = stream, dialect
+        self._utf8 = dialect.encoding.lower() in ("utf-8", "utf8")
+        self._header_lines, self._begun = dialect.header_lines, False
+        self._rest, self._quotes = b"", 0
+
+    def read(self, count: int) -> bytes:
+        """Return at most so many of the next bytes; none at the end only."""
+        cleaned = b""
+        while not cleaned:
+            room = (count if self._utf8 else count // 3) - len(self._rest)
+            if room < 1:
+                raise UnreadableError  # a row longer than a block
+            block = self._stream.read(room)
+            if not block and not self._rest:
+                if self._quotes % 2:
+                    raise UnreadableError
+                return b""
+            cleaned = self._cleaned(block)
+        return cleaned
+
+    def close(self) -> None:
+        """Nothing is held."""
+        self.closed = True
+
+    def _cleaned(self, block: bytes) -> bytes:
+        dialect = self._dialect
+        if b"\0" in block:
+            raise UnreadableError
+        if not self._begun:
+            block, self._begun = block.removeprefix(BYTE_ORDER_MARK), True
+        while self._header_lines and block:
+            _, end, block = block.partition(b"\n")
+            self._header_lines -= bool(end)
+        if not self._utf8:
+            block = block.decode(dialect.encoding).encode()
+        if dialect.quote is not None:
+            self._quotes += block.count(dialect.quote.encode())
+        last, block = not block, self._rest + block
+        several = dialect.separator != dialect.delimiter
+        cut = len(block) if last else block.rfind(b"\n") + 1 if several else len(block) - block.endswith(b"\r")
+        block, self._rest = block[:cut], block[cut:]
+        if several and SEPARATOR.encode() in block:
+            raise UnreadableError
+        return block.replace(dialect.delimiter.encode(), SEPARATOR.encode()) if several else block
+
+
+class _Lines:
+    """The lines of a text for the csv module: how long the row at hand is so far, and whether all were taken."""
+
+    def __init__(self, text: Iterator[str], place: str) -> None:
+        self.row_length, self.ended = 0, False
+        self._text, self._place = text, place
+        self._line, self._first_line = 0, 1
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._text, None)
+        if line is None:
+            self.ended = self.row_length > 0  # in the midst of a row: the csv module asks for no more at its end
+            raise StopIteration
+        self._line += 1
+        if not self.row_length:
+            self._first_line = self._line
+        self.row_length += len(line)
+        if self.row_length > LONGEST_ROW:
+            raise ValueError(
+                f"{self._place}Line {self._first_line} begins a row of more than {LONGEST_ROW >> 20} MB: is a quote "
+                "left open there? Say quote=None if quotes mean nothing in this file."
+            )
+        return line.removeprefix("\ufeff") if self._line == 1 else line
+
+
+@dataclass
+class _Flaws:
+    """How many rows are wrong in which way; line and number of fields of the first."""
+
+    counts: dict[str, list[int]] = field(default_factory=dict)
+
+    def note(self, flaw: str, line: int, fields: int = 0) -> None:
+        """Count a row."""
+        self.counts.setdefault(flaw, [0, line, fields])[0] += 1
+
+    def explain(self, problems: Problems, n_columns: int, delimiter: str) -> None:
         """Put what is wrong with whole rows into sentences."""
-        count, line, found = bad[fields.RAGGED].tolist()
-        if count:
+        if "ragged" in self.counts:
+            count, line, fields = self.counts["ragged"]
             problems.add(
-                f"{_rows(count)} not {len(self.names)} field{'s' * (len(self.names) != 1)} as the first line has, "
-                f"separated by {self.dialect.delimiter!r}: line {line} has {found}. Mend them, or say which "
-                "delimiter= it is."
+                f"{_rows(count)} not {n_columns} field{'s' * (n_columns != 1)} as the first line has, "
+                f"separated by {delimiter!r}: line {line} has {fields}. Mend them, or say which delimiter= it is."
             )
-        count, line, _ = bad[fields.BAD_QUOTE].tolist()
-        if count:
+        if "open quote" in self.counts:
             problems.add(
-                f"{_rows(count)} text behind a closing quote, the first is line {line}: double the quotes inside a "
-                "quoted field, or say quote=None if quotes mean nothing in this file."
+                f"A quote is opened in line {self.counts['open quote'][1]} and never closed: close it, or say "
+                "quote=None if quotes mean nothing in this file."
             )
-        count, line, _ = bad[fields.OPEN_QUOTE].tolist()
-        if count:
-            problems.add(
-                f"A quote is opened in line {line} and never closed: close it, or say quote=None if quotes mean "
-                "nothing in this file."
-            )
-        count, line, _ = bad[fields.ZERO_BYTE].tolist()
-        if count:
+        if "zero byte" in self.counts:
+            count, line, _ = self.counts["zero byte"]
             problems.add(f"{_rows(count)} zero bytes, the first is line {line}: is the file damaged?")
 
 
-def _kept(text: Array, at: int, filled: int, place: str, line: int) -> tuple[Array, int]:
-    """Move what is not yet read, text[at:filled], to the front of a buffer with room behind it."""
-    left = filled - at
-    if left > len(text) // 2:
-        if len(text) >= LONGEST_ROW:
-            raise ValueError(
-                f"{place}Line {line} begins a row of more than {len(text) // 2**21} MB: is a quote left open there? "
-                "Say quote=None if quotes mean nothing in this file."
-            )
-        longer = np.empty(2 * len(text), np.uint8)
-    else:
-        longer = text
-    longer[:left] = text[at:filled].copy()
-    return longer, left
+@contextmanager
+def _longer_fields() -> Iterator[None]:
+    """Let the csv module read fields of any length."""
+    before = csv.field_size_limit(2 * LONGEST_ROW)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _rows(count: int) -> str:

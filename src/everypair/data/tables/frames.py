@@ -1,4 +1,7 @@
-"""Tables in memory: data frames of any library, mappings of columns, rows as tuples, arrays with named fields."""
+"""Tables in memory: data frames of any library, mappings of columns, rows as tuples, arrays with named fields.
+
+Every column becomes an Arrow array. What Arrow does not take, Python objects of several kinds, is looked at one by one.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,25 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
-from numpy.typing import NDArray
 
-from everypair.data.ids import is_missing, number_ids, string_array
-from everypair.data.tables.columns import LIST_MARK, Column, Problems, check_integers, code_texts, rank_texts
-from everypair.data.tables.readers import MomentReader, as_slices
+from everypair.data.ids import is_missing, number_ids
+from everypair.data.tables.columns import LIST_MARK, Column, Problems
+from everypair.data.tables.values import (
+    Times,
+    UnreadableError,
+    check_integers,
+    joined_times,
+    read_integers,
+    read_numbers,
+    read_strings,
+    read_times,
+    spelled_times,
+    whole_numbers,
+)
+from everypair.data.tables.words import TimeWords
 from everypair.types import Array
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LARGEST_EXACT = 2.0**53
 
 
 class FrameTable:
@@ -83,206 +96,215 @@ class FrameTable:
 
     def native_kind(self, name: Hashable) -> str | None:
         """Return "number" or "moment" if the column is of that type."""
-        present, _ = _without_missing(_one_dimensional(self._columns[name], name))
-        if present.dtype == object and len(present) and all(isinstance(one, date) for one in present.tolist()):
-            return "moment"
-        return {"M": "moment"}.get(present.dtype.kind, "number" if present.dtype.kind in "buif" else None)
+        import pyarrow as pa
 
-    def read(self, wanted: Mapping[Hashable, str], problems: Problems, ids: str = "auto") -> dict[Hashable, Column]:
+        kind = _as_arrow(self._columns[name], name).type
+        if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+            return "moment"
+        return "number" if _is_number(kind) else None
+
+    def read(self, kinds: Mapping[Hashable, str], problems: Problems, ids: str = "auto") -> dict[Hashable, Column]:
         """Read the columns of these names, each as one of the kinds of `columns`."""
-        readers = {"id": self._ids, "text": self._texts, "number": self._numbers, "moment": self._moments}
-        columns = {}
-        for name, kind in wanted.items():
-            values = self._columns[name]
-            known = _distinct_strings(values) if kind == "text" or (kind == "id" and ids != "integer") else None
-            if known is None:
-                columns[name] = readers[kind](_one_dimensional(values, name), name, problems, ids)
-            else:
-                columns[name] = rank_texts(*known)
+        columns: dict[Hashable, Column] = {}
+        for name, kind in kinds.items():
+            values = _as_arrow(self._columns[name], name)
+            try:
+                columns[name] = self._column(values, kind, name, problems, ids)
+            except (TypeError, ValueError) as failure:
+                problems.add(str(failure), type(failure), about=name)
+                columns[name] = Column(np.zeros(len(values), np.int64))
         return columns
 
-    def _ids(self, array: Array, name: Hashable, problems: Problems, ids: str) -> Column:
-        present, missing = _without_missing(array)
-        if missing is not None and present.dtype.kind == "f" and _whole(present):
-            present = present.astype(np.int64)  # a frame turns integers into floats where one is missing
-        if ids == "string" and present.dtype.kind in "iu":
-            present = string_array([_as_text(one) for one in present.tolist()])
+    def _column(self, values: Any, kind: str, name: Hashable, problems: Problems, ids: str) -> Column:
+        if kind == "text":
+            return _texts(values)
+        if isinstance(values, list):
+            if kind == "id":
+                return _object_ids(values, name)
+            values = _floats(values, name, kind)
+        elif _is_list(values.type):
+            raise ValueError(f"Column {name!r} must be one-dimensional, got lists in it.")
+        if kind == "id":
+            return self._ids(values, name, problems, ids)
+        return self._numbers(values, name) if kind == "number" else self._times(values, name, problems)
+
+    def _ids(self, array: Any, name: Hashable, problems: Problems, ids: str) -> Column:
+        import pyarrow as pa
+
+        kind = array.type
+        if pa.types.is_floating(kind):
+            array = whole_numbers(array) or array
+        if pa.types.is_integer(array.type):
+            return read_strings(array.cast(pa.string()), "string") if ids == "string" else read_integers(array, name)
+        if pa.types.is_null(kind) or _is_string(kind):
+            column = read_strings(array, "string" if ids == "auto" else ids)
+            if ids == "integer":
+                check_integers(column, name, self.where, problems)
+            return column
+        raise TypeError(
+            f"Column {name!r} must be all strings or all integers, got {_type_names(array)}: convert them with "
+            "astype(str) or astype(int) first."
+        )
+
+    def _numbers(self, array: Any, name: Hashable) -> Column:
+        import pyarrow as pa
+
+        if not (_is_number(array.type) or pa.types.is_null(array.type)):
+            raise _no_numbers(name, _type_names(array))
+        column = read_numbers(array)
+        strange = ~np.isfinite(column.values) & (True if column.missing is None else ~column.missing)
+        if strange.any():
+            where = self.where(int(np.argmax(strange)))
+            raise ValueError(f"Column {name!r} has NaN or infinite values, the first in {where}: drop or mend them.")
+        return column
+
+    def _times(self, array: Any, name: Hashable, problems: Problems) -> Column:
+        import pyarrow as pa
+
+        if _is_string(array.type):
+            return self._spelled_times(array, name, problems)
+        dated = pa.types.is_timestamp(array.type) or pa.types.is_date(array.type) or pa.types.is_null(array.type)
+        if not (dated or _is_number(array.type)) or pa.types.is_boolean(array.type):
+            raise _no_times(name, _type_names(array))
+        column = joined_times([read_times(array)])
+        strange = ~np.isfinite(column.values)
+        if strange.any():
+            where = self.where(int(np.argmax(strange)))
+            raise ValueError(
+                f"Column {name!r} has missing or infinite times, the first in {where}: drop those events or fill in a "
+                "time."
+            )
+        return column
+
+    def _spelled_times(self, array: Any, name: Hashable, problems: Problems) -> Column:
+        """Read strings of dates or numbers as a text file's."""
+        import pyarrow as pa
+
+        array = array.cast(pa.large_string())
+        chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
         try:
-            known, positions = number_ids(present, f"Column {name!r}")
-        except (TypeError, ValueError) as failure:
-            problems.add(str(failure), type(failure), about=name)
-            return Column(np.zeros(len(array), np.int64))
-        if ids == "integer" and known.are_strings:
-            column = code_texts(known.values.tolist(), positions, ids)
-            check_integers(column, name, self.where, problems)
-            known, positions = column.ids or known, column.values
-        return Column(_spread(positions, missing, -1), missing, known)
-
-    def _texts(self, array: Array, name: Hashable, problems: Problems, ids: str) -> Column:
-        present, missing = _without_missing(array)
-        known, positions = number_ids(string_array([_as_text(one) for one in present.tolist()]), f"Column {name!r}")
-        return Column(_spread(positions, missing, -1), missing, known)
-
-    def _numbers(self, array: Array, name: Hashable, problems: Problems, ids: str) -> Column:
-        present, missing = _without_missing(array)
-        if present.dtype == object and all(isinstance(one, int | float | Decimal) for one in present.tolist()):
-            present = np.array([float(one) for one in present.tolist()])
-        if present.dtype.kind not in "buif" and len(present):
-            problems.add(
-                f"Column {name!r} must hold numbers, got {_type_name(present)}: convert it with astype(float).",
-                TypeError,
-                about=name,
-            )
-            return Column(np.zeros(len(array)))
-        values = present.astype(np.float64)
-        if not np.isfinite(values).all():
-            row = np.flatnonzero(~np.isfinite(_spread(values, missing, 0.0)))[0]
-            problems.add(
-                f"Column {name!r} has NaN or infinite values, the first in {self.where(row)}: drop or mend them.",
-                about=name,
-            )
-        return Column(_spread(values, missing, np.nan), missing)
-
-    def _moments(self, array: Array, name: Hashable, problems: Problems, ids: str) -> Column:
-        present, missing = _without_missing(array)
-        if present.dtype.kind in "OU" and len(present):
-            listed = present.tolist()
-            if all(isinstance(one, str) for one in listed):
-                return self._spelled_moments(listed, missing, name, problems)
-            if all(isinstance(one, date) for one in listed):
-                present = np.array([_seconds(one) for one in listed])
-        if len(present) and present.dtype.kind not in "iufM":
-            problems.add(
-                f"Column {name!r} must hold numbers or dates, got {_type_name(present)}: "
-                "convert it to numbers or datetime64 (UTC).",
-                TypeError,
-                about=name,
-            )
-            return Column(np.zeros(len(array)))
-        if present.dtype.kind == "M":
-            values: Array = (present - np.datetime64(0, "s")) / np.timedelta64(1, "s")
-        else:
-            values = present.astype(np.float64 if present.dtype.kind == "f" else np.int64)
-        if not np.isfinite(values).all():
-            row = np.flatnonzero(~np.isfinite(_spread(values, missing, 0)))[0]
-            problems.add(
-                f"Column {name!r} has missing or infinite times, the first in {self.where(row)}: drop those events or "
-                "fill in a time.",
-                about=name,
-            )
-        return Column(_spread(values, missing, 0), missing)
-
-    def _spelled_moments(
-        self, words: list[str], missing: NDArray[np.bool_] | None, name: Hashable, problems: Problems
-    ) -> Column:
-        """Read strings of dates or numbers as a text file's; ``words`` are those that are not missing."""
-        rows = np.arange(len(words)) if missing is None else np.flatnonzero(~missing)
-        reader = MomentReader(TypeError)
-        reader.add(*as_slices(words))
-        column = reader.column(name, lambda row: self.where(int(rows[row])), problems)
-        absent = np.zeros(len(words) if missing is None else len(missing), np.bool_)
-        absent[rows] = False if column.missing is None else column.missing
-        if missing is not None:
-            absent |= missing
-        return Column(_spread(column.values, missing, 0), absent if absent.any() else None)
+            times: list[Times] = [spelled_times(chunk) for chunk in chunks]
+            return joined_times(times)
+        except UnreadableError:
+            reader = TimeWords(TypeError)
+            for word in array.to_pylist():
+                reader.add(word or "")
+            return reader.column(name, self.where, problems)
 
 
-def _distinct_strings(values: Any) -> tuple[list[str], Array] | None:
-    """Return a column of strings as distinct ones and where each row's is among them, −1 where missing, by pyarrow.
+def _as_arrow(values: Any, name: Hashable) -> Any:
+    """Return a column as an Arrow array; as a list where Arrow does not take it."""
+    import pyarrow as pa
 
-    Without pyarrow, or for anything but strings, None: the column is then read value by value.
-    """
-    if not isinstance(values, nw.Series) or values.dtype not in (nw.String, nw.Categorical, nw.Enum):
-        return None
-    try:
-        encoded = values.to_arrow().dictionary_encode()
-    except (ImportError, AttributeError):
-        return None
-    if not hasattr(encoded, "dictionary"):  # a column in several pieces, as of frames that were put together
-        encoded = encoded.combine_chunks()
-    distinct = encoded.dictionary.to_pylist()
-    if not all(isinstance(one, str) for one in distinct):
-        return None
-    codes = encoded.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
-    used = np.zeros(len(distinct) + 1, np.bool_)  # a category need not have a row; the last is for −1
-    used[codes] = True
-    if used[:-1].all():
-        return distinct, codes
-    place = np.where(used, np.cumsum(used) - 1, -1)
-    place[-1] = -1
-    return [one for one, kept in zip(distinct, used.tolist()) if kept], place[codes]
-
-
-def _one_dimensional(values: Any, name: Hashable) -> Array:
-    """Return a column as an array; strings stay Python objects, each at its own length."""
-    if isinstance(values, nw.Series):
-        array = values.to_numpy()
-    elif isinstance(values, list | tuple):
-        kinds = set(map(type, values))
-        array = string_array(list(values)) if kinds & {str, type(None)} or len(kinds) > 1 else np.asarray(values)
-    else:
-        array = np.asarray(values)
-    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
-        array = np.asarray(values).astype(object)
-        array[np.ma.getmaskarray(values)] = None
-    if array.ndim != 1:
-        raise ValueError(f"Column {name!r} must be one-dimensional, got {array.ndim} dimensions.")
-    return array
-
-
-def _without_missing(array: Array) -> tuple[Array, NDArray[np.bool_] | None]:
-    """Return the values that are there and, unless all are, which are missing."""
-    if array.dtype.kind == "f":
-        missing = np.isnan(array)
-    elif array.dtype.kind == "M":
-        missing = np.isnat(array)
-    elif array.dtype == object and set(map(type, array.tolist())) != {str}:
-        missing = np.fromiter(map(is_missing, array.tolist()), np.bool_, len(array))
-    else:
-        return array, None
-    if not missing.any():
-        return _tightened(array), None
-    return _tightened(array[~missing]), missing
-
-
-def _tightened(array: Array) -> Array:
-    """Return Python integers, numbers or dates as an array of their own type."""
-    if array.dtype != object or not len(array):
-        return array
-    kinds = set(map(type, array.tolist()))
-    if all(issubclass(kind, int | float | np.number) and kind is not bool for kind in kinds) and len(kinds) == 1:
-        try:
-            return np.array(array.tolist())
-        except OverflowError:
-            return array
-    return array
-
-
-def _spread(values: Array, missing: NDArray[np.bool_] | None, fill: Any) -> Array:
-    """Return values in their rows, ``fill`` where missing."""
-    if missing is None:
+    if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
-    whole = np.full(len(missing), fill, values.dtype)
-    whole[~missing] = values
-    return whole
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        if series.dtype in (nw.Int128, nw.UInt128):
+            raise TypeError(f"Column {name!r} holds {series.dtype}: cast it to Int64, or to strings.")
+        if series.dtype != nw.Object:
+            return series.to_arrow()
+        values = series.to_list()
+    if isinstance(values, np.ma.MaskedArray):
+        return pa.array(np.asarray(values), mask=np.ma.getmaskarray(values))
+    if not isinstance(values, list | tuple):
+        values = np.asarray(values)
+        if values.ndim != 1:
+            raise ValueError(f"Column {name!r} must be one-dimensional, got {values.ndim} dimensions.")
+        if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] not in ("D", "s", "ms", "us", "ns"):
+            values = values.astype("datetime64[s]")
+        if values.dtype.kind not in "OU":
+            return pa.array(values, from_pandas=True)
+        values = values.tolist()
+    return _as_objects(list(values))
 
 
-def _whole(values: Array) -> bool:
-    return bool(len(values)) and bool((values == np.round(values)).all() and np.abs(values).max() <= _LARGEST_EXACT)
+def _as_objects(values: list[Any]) -> Any:
+    """Python objects as an Arrow array where they are of one kind, dates with a zone and without among them."""
+    import pyarrow as pa
+
+    kinds = {type(one) for one in values if not is_missing(one)}
+    if kinds and all(issubclass(kind, date) for kind in kinds):
+        return pa.array([None if is_missing(one) else _microseconds(one) for one in values]).cast(pa.timestamp("us"))
+    if len(kinds) > 1 and not all(issubclass(kind, str) for kind in kinds):
+        return values
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # lone surrogates, integers beyond 64 bits
+        return values
+
+
+def _object_ids(values: list[Any], name: Hashable) -> Column:
+    """Ids that are Python objects of several types, most of which are refused."""
+    there = np.array([not is_missing(one) for one in values], np.bool_)
+    known, positions = number_ids([one for one in values if not is_missing(one)], f"Column {name!r}")
+    spread = np.full(len(values), -1, np.int64)
+    spread[there] = positions
+    return Column(spread, None if there.all() else ~there, known)
+
+
+def _floats(values: list[Any], name: Hashable, kind: str) -> Any:
+    """Numbers of several types as one."""
+    import pyarrow as pa
+
+    present = [one for one in values if not is_missing(one)]
+    if not all(isinstance(one, int | float | Decimal | np.number) and not isinstance(one, bool) for one in present):
+        types = ", ".join(sorted({type(one).__name__ for one in present})[:3])
+        raise _no_numbers(name, types) if kind == "number" else _no_times(name, types)
+    return pa.array([None if is_missing(one) else float(one) for one in values], pa.float64())
+
+
+def _texts(values: Any) -> Column:
+    """Anything as text; the values of a list are set apart by a character that no text holds."""
+    import pyarrow as pa
+
+    if isinstance(values, list) or not _is_string(values.type):
+        if not isinstance(values, list):
+            values = (values.cast(pa.string()) if pa.types.is_temporal(values.type) else values).to_pylist()
+        values = pa.array([None if is_missing(one) else _as_text(one) for one in values], pa.string())
+    return read_strings(values, "string")
 
 
 def _as_text(one: Any) -> str:
-    """Return a value as text; those of a list are set apart by a character that no text holds."""
     return LIST_MARK.join(map(str, one)) if isinstance(one, list | tuple | np.ndarray) else str(one)
 
 
-def _seconds(moment: date) -> float:
+def _microseconds(moment: date) -> int:
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)
     since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
-    return since.total_seconds()
+    return (since.days * 86400 + since.seconds) * 10**6 + since.microseconds
 
 
-def _type_name(array: Array) -> str:
-    kinds = sorted({type(one).__name__ for one in array.tolist()}) if array.dtype == object else [str(array.dtype)]
-    return ", ".join(kinds[:3])
+def _no_numbers(name: Hashable, types: str) -> TypeError:
+    return TypeError(f"Column {name!r} must hold numbers, got {types}: convert it with astype(float).")
+
+
+def _no_times(name: Hashable, types: str) -> TypeError:
+    return TypeError(
+        f"Column {name!r} must hold numbers or dates, got {types}: convert it to numbers or datetime64 (UTC)."
+    )
+
+
+def _is_string(kind: Any) -> bool:
+    import pyarrow as pa
+
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return any(is_kind(value) for is_kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    kinds = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean
+    return any(is_kind(kind) for is_kind in kinds)
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return any(is_kind(kind) for is_kind in (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list))
+
+
+def _type_names(array: Any) -> str:
+    return type(next(iter(array.drop_null()), array[0]).as_py()).__name__

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import gzip
-import importlib
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +11,7 @@ from typing import Any
 
 from everypair.store.layout import MAGIC
 
-GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 PARQUET, ARROW_FILE, ARROW_STREAM, ZIP = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"PK\x03\x04"
 STRANGERS = {
     MAGIC: "is a model file of EveryPair, not a table: name the file of events",
@@ -28,7 +25,6 @@ STRANGERS = {
     b"\x80\x04": "is a pickle, which is never loaded because it can run code: save the table as Parquet or CSV",
     b"\x80\x05": "is a pickle, which is never loaded because it can run code: save the table as Parquet or CSV",
 }
-_BROKEN = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def checked_file(path: Any) -> Path:
@@ -56,7 +52,7 @@ def checked_file(path: Any) -> Path:
 
 
 def kind_of_file(path: Path) -> str:
-    """Return "parquet", "arrow", "npz" or "text"; anything that is none of these is refused."""
+    """Return "parquet", "arrow", "npz", "json" (lines) or "text"; anything that is none of these is refused."""
     with path.open("rb") as file:
         start = file.read(16)
     if start.startswith(PARQUET):
@@ -68,45 +64,25 @@ def kind_of_file(path: Path) -> str:
     for magic, sentence in STRANGERS.items():
         if start.startswith(magic):
             raise ValueError(f"{path} {sentence}.")
-    return "text"
+    with open_stream(path) as stream:
+        return "json" if stream.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{") else "text"
 
 
 @contextmanager
 def open_stream(path: Path) -> Iterator[Any]:
     """Open a file for reading, unpacking gzip and zstd."""
+    import pyarrow as pa
+
     with path.open("rb") as file:
-        magic = file.read(4)
-    broken: tuple[type[BaseException], ...] = ()
-    if magic.startswith(GZIP):
-        stream: Any = gzip.open(path)  # noqa: SIM115
-        broken = _BROKEN
-    elif magic.startswith(ZSTD):
-        stream, broken = _open_zstd(path)
-    else:
-        stream = path.open("rb")
-    with stream:
+        start = file.read(4)
+    packed = next((kind for magic, kind in PACKED.items() if start.startswith(magic)), None)
+    with pa.input_stream(str(path), compression=packed) as stream:
         try:
             yield stream
-        except broken as failure:
+        except OSError as failure:
+            if packed is None:
+                raise
             raise ValueError(f"{path} is damaged or cut off: it cannot be unpacked ({failure}).") from None
-
-
-def _open_zstd(path: Path) -> tuple[Any, tuple[type[BaseException], ...]]:
-    """Open zstd with whichever module is at hand: Python's own (3.14), zstandard or pyarrow."""
-    for name in ("compression.zstd", "zstandard", "pyarrow"):
-        try:
-            module = importlib.import_module(name)
-        except ImportError:
-            continue
-        if name == "compression.zstd":
-            return module.open(path), (EOFError, module.ZstdError)
-        if name == "zstandard":
-            return module.open(path, "rb"), (EOFError, module.ZstdError)
-        return module.input_stream(str(path), compression="zstd"), (OSError,)
-    raise ImportError(
-        f"{path} is packed with zstd, for which no module is installed: pip install 'everypair[io]' (pyarrow) or "
-        "zstandard, or unpack it first."
-    )
 
 
 def _kind_of_zip(path: Path) -> str:

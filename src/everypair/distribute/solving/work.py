@@ -123,7 +123,7 @@ class Sums(Sized):
     gram: Nodes | None = None
     pairs: Nodes | None = None
     ridge_gram: Nodes | None = None
-    way: Nodes | None = None  # ⟨begun − after, after − now⟩ of a sweep that began further along
+    way: Nodes | None = None  # ⟨origin − after, after − now⟩ of a sweep that began further along
 
 
 @dataclass(frozen=True)
@@ -179,8 +179,8 @@ def make_shard(piece: Piece, terms: SideTerms, features: Any = None) -> Shard:
         other_weights=problem.other_weights[gathered],
         other_values=None if problem.other_values is None else problem.other_values[gathered],
     )
-    told = None if features is None else Features(features, terms.dtype)
-    return Shard(terms.side, start, local, sources, told, terms.own)
+    prepared = None if features is None else Features(features, terms.dtype)
+    return Shard(terms.side, start, local, sources, prepared, terms.own)
 
 
 def _sources(indices: Array, size: int, terms: SideTerms) -> tuple[list[NDArray[np.int32] | None], Array]:
@@ -259,9 +259,9 @@ def beyond(now: Array, before: Array, beta: float) -> Array:
     return out
 
 
-def against(shard: Shard, now: Rows, begun: Rows, after: Rows) -> Nodes:
-    """⟨begun − after, after − now⟩: whether a sweep went against the way it began on."""
-    parts = turned_back_parts(now.factors, begun.factors, after.factors, worker_threads())
+def against(shard: Shard, now: Rows, origin: Rows, after: Rows) -> Nodes:
+    """⟨origin − after, after − now⟩: whether a sweep went against the way it began on."""
+    parts = turned_back_parts(now.factors, origin.factors, after.factors, worker_threads())
     return tree_nodes(parts, shard.first_block)
 
 
@@ -343,8 +343,8 @@ def improve_beyond(
     balance: bool,
 ) -> Rows:
     """The half-step of rows that move on along their last way first."""
-    begun = Rows(beyond(now.factors, before.factors, beta), Sums())
-    return improve(shard, begun, others, blocks, steps, balance, now=now)
+    origin = Rows(beyond(now.factors, before.factors, beta), Sums())
+    return improve(shard, origin, others, blocks, steps, balance, now=now)
 
 
 def improve(

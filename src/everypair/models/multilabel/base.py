@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from everypair import check
 from everypair.check import as_frame
@@ -94,8 +94,10 @@ class MissingLabels:
 
     unlabeled: str = parameter(
         default="negative",
-        text='``"negative"``: whatever is not 1 in Y is a 0. ``"missing"``: only known labels count (stored '
-        "entries of a sparse Y, all but NaN of a dense one, or those of ``fit``'s mask).",
+        text=(
+            '``"negative"``: whatever is not 1 in Y is a 0. ``"missing"``: only known labels count (stored entries '
+            "of a sparse Y, all but NaN of a dense one, or those of ``fit``'s mask)."
+        ),
         check=one_of("negative", "missing"),
     )
 
@@ -122,9 +124,10 @@ class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
     )
     threshold: float | str = parameter(
         default="auto",
-        text='``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on a held-out '
-        "tenth of the rows, which about doubles the time of ``fit`` (with fewer than 50 rows: what the "
-        "loss suggests).",
+        text=(
+            '``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on a held-out tenth '
+            "of the rows, which about doubles the time of ``fit`` (with fewer than 50 rows: what the loss suggests)."
+        ),
         check=or_auto(check.any_number),
     )
 
@@ -195,7 +198,7 @@ class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
 
     def predict_scores(self, X: Any) -> Array:
         """Scores (n × L): the greater, the likelier that the row has the label."""
-        state, features = self._fitted_state(), self._checked_features(X)
+        features, state = self._checked_features(X), self._fitted()
         return all_scores(state.model, features, resolve_threads(self.n_threads))
 
     def decision_function(self, X: Any) -> Array:
@@ -208,8 +211,8 @@ class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
         Equal scores rank by ascending label; where there are fewer than ``k`` labels the rest is −1 (None among names)
         with −inf. Memory is bounded: no more than a few rows' scores are held at once.
         """
-        k, state = check.integer("k", k), self._fitted_state()
-        features = self._checked_features(X)
+        k = check.integer("k", k)
+        features, state = self._checked_features(X), self._fitted()
 
         def best(scores: Array) -> tuple[NDArray[np.int32], Array]:
             labels, kept = np.empty((len(scores), k), np.int32), np.empty((len(scores), k), scores.dtype)
@@ -222,7 +225,7 @@ class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
 
     def predict(self, X: Any) -> Any:
         """Labels (n × L of zeros and ones) whose score exceeds ``threshold_``; sparse where Y was sparse in ``fit``."""
-        state, features = self._fitted_state(), self._checked_features(X)
+        features, state = self._checked_features(X), self._fitted()
         threads = resolve_threads(self.n_threads)
         blocks = by_blocks(state.model, features, lambda scores: sp.csr_array(scores > state.threshold), threads)
         predicted = sp.vstack(blocks, format="csr").astype(state.label_dtype)
@@ -230,7 +233,7 @@ class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows of which every label is predicted; labels with names are matched by name."""
-        names = self._fitted_state().label_names
+        names = self._fitted().label_names
         check_rows_together(X, y)
         truth = y if names is None else named_labels(y, names)[0]
         return float(super().score(X, truth, sample_weight))
@@ -247,13 +250,12 @@ class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
     def _natural_threshold(self) -> float:
         return 0.5
 
-    def _fitted_state(self) -> ClassifierState:
-        """What was learnt, or scikit-learn's error where nothing was."""
-        check_is_fitted(self)
-        state: ClassifierState = self.state_
+    def _fitted(self) -> ClassifierState:
+        state: ClassifierState = super()._fitted()
         return state
 
     def _checked_features(self, X: Any) -> Any:
+        self._fitted()
         return self._prepared(self._validated(X))
 
     def _validated(self, X: Any, reset: bool = False) -> Any:

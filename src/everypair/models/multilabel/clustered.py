@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from everypair.distribute.answering.sharded_model import gathered_rows
+from everypair.distribute.answering.sharded_factors import gathered_rows
 from everypair.distribute.cluster import Cluster, files_of
 from everypair.distribute.feature_rows import FeatureRows, rows_here
-from everypair.distribute.reading.label_columns import Columns
+from everypair.distribute.reading.label_columns import SharedColumns
 from everypair.distribute.reading.label_files import LabelFiles
 from everypair.distribute.sharded_pairs import ShardedPairs, pairs_from_matrix
-from everypair.distribute.solving.set_up import Terms as ClusterTerms
+from everypair.distribute.solving.set_up import ShardTerms
 from everypair.distribute.solving.train import train_on_cluster
 from everypair.distribute.tasks import Tasks
 from everypair.models.multilabel.learner import MONITOR, LabelTraining
@@ -63,7 +63,7 @@ class RowsThere:
     @classmethod
     def in_files(
         cls, client: Any, folder: Any, parameters: SimpleNamespace, random: np.random.Generator
-    ) -> tuple[RowsThere, Columns]:
+    ) -> tuple[RowsThere, SharedColumns]:
         """Rows in a folder of files, and what their columns are."""
         if parameters.kernel is not None or parameters.unlabeled != "negative":
             raise ValueError('files of labelled rows go with kernel=None and unlabeled="negative" alone.')
@@ -93,7 +93,7 @@ class RowsThere:
         """Train there; W (in the place of θ) and H come back."""
         pairs, negatives, features = self._parts(training.terms, training.reg, settings.dtype)
         ridge, watch = Ridge.checked(training.reg, 0.0), training.watch
-        terms = ClusterTerms(training.terms.loss, negatives, ridge, training.layout, settings.dtype, (features, None))
+        terms = ShardTerms(training.terms.loss, negatives, ridge, training.layout, settings.dtype, (features, None))
         validate, (estimator, *others) = watch.validate, watch.identity
 
         def brought_here(state: Factors) -> Factors:
@@ -102,9 +102,9 @@ class RowsThere:
             return replace(state, left=weights, right=right, left_parameters=weights)
 
         outcome, _ = train_on_cluster(
-            self.tasks, pairs, terms, LABEL_STEPS, training.rules, training.random, accelerate=False,
-            right=training.right, identity=(estimator, self.labels, *others),
-            validator=None if validate is None else lambda sides: lambda state: validate(brought_here(state)),
+            pairs, terms, LABEL_STEPS, training.rules, training.random, accelerate=False, right=training.right,
+            identity=(estimator, self.labels, *others),
+            validate=None if validate is None else lambda state: validate(brought_here(state)),
             monitor=MONITOR, callbacks=watch.callbacks, verbose=settings.verbose,
         )  # fmt: skip
         return replace(outcome, state=brought_here(outcome.state))

@@ -39,7 +39,7 @@ MONITOR = "ndcg@5"
 
 
 @dataclass(frozen=True)
-class Watch:
+class LabelWatch:
     """Who looks on while W and H are learnt: a measure of other rows, and functions of a sweep.
 
     ``identity`` is what a checkpoint tells trainings apart by, besides the rows: the estimator and the other rows.
@@ -59,12 +59,12 @@ class LabelTraining:
     layout: Layout
     rules: StopRules
     random: np.random.Generator
-    watch: Watch
+    watch: LabelWatch
     right: Array | None = None
     spectrum: Spectrum | None = None
 
 
-class Place(Protocol):
+class LabelPlace(Protocol):
     """Where labelled rows are, and where they are learnt from."""
 
     early_end: str  # what is said of a model whose search was cut short
@@ -135,12 +135,12 @@ class SearchResult(NamedTuple):
 class Learner:
     """Learns with checked settings from the rows of a place."""
 
-    def __init__(self, settings: LabelSettings, place: Place) -> None:
+    def __init__(self, settings: LabelSettings, place: LabelPlace) -> None:
         self.settings, self.place = settings, place
         place.check(settings, self.terms(place.labels))
 
     def fit(
-        self, random: np.random.Generator, for_threshold: np.random.Generator, watch: Watch
+        self, random: np.random.Generator, for_threshold: np.random.Generator, watch: LabelWatch
     ) -> tuple[LowRankLabels, float]:
         """Return what is learnt, and the threshold."""
         clock = self.clock()
@@ -196,13 +196,18 @@ class Learner:
         if held is None or clock.left() <= 0:
             return self.settings.natural_threshold, None
         others = sample.rows(held)
-        learnt = self.learn(RowsHere(sample.rows(~held)), SearchResult(choice), random, clock.limit(0.5), Watch())
+        learnt = self.learn(RowsHere(sample.rows(~held)), SearchResult(choice), random, clock.limit(0.5), LabelWatch())
         scores = all_scores(learnt, others.X, self.settings.n_threads)
         threshold = best_threshold(scores, others.labels, others.row_weights)
         return threshold, learnt if learnt.status is Status.INTERRUPTED else None
 
     def learn(
-        self, place: Place, result: SearchResult, random: np.random.Generator, time_limit: float | None, watch: Watch
+        self,
+        place: LabelPlace,
+        result: SearchResult,
+        random: np.random.Generator,
+        time_limit: float | None,
+        watch: LabelWatch,
     ) -> LowRankLabels:
         """Train with the ridge that was chosen, or solve the closed form; one sweep where the search was cut short."""
         settings, layout = self.settings, self.layout(place.sample)

@@ -20,7 +20,7 @@ from everypair.features.nystrom import KernelMap
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import LabelForm, LabelledRows, MissingLabels, MultiLabelClassifier
-from everypair.models.multilabel.learner import Learner, Place, RowsHere, Watch
+from everypair.models.multilabel.learner import LabelPlace, LabelWatch, Learner, RowsHere
 from everypair.models.multilabel.parameters import SOLVERS, Kernel, LabelSettings, checked_label_weight
 from everypair.models.multilabel.problem import LabelProblem
 from everypair.models.parameters import Training, checked, estimator, number, one_of, or_auto, parameter
@@ -28,7 +28,7 @@ from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss, get_loss
 from everypair.solvers.loop import Callback, checked_callbacks
 from everypair.solvers.state import Factors
-from everypair.training.train import Keeper
+from everypair.training.train import check_keeper
 from everypair.types import Array
 
 
@@ -68,31 +68,39 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
     )
     negative_loss: str = parameter(
         default="auto",
-        text='``"squared"``: a negative costs ½ w (ỹ − s)², and a sweep as much as the positives. ``"same"``: '
-        'it has the loss itself, and a sweep costs as much as all pairs. ``"auto"``: the first, unless '
-        'more than a tenth of all labels are positive. Known negatives of ``unlabeled="missing"`` always '
-        "have the loss itself.",
+        text=(
+            '``"squared"``: a negative costs ½ w (ỹ − s)², and a sweep as much as the positives. ``"same"``: it has '
+            'the loss itself, and a sweep costs as much as all pairs. ``"auto"``: the first, unless more than a '
+            'tenth of all labels are positive. Known negatives of ``unlabeled="missing"`` always have the loss '
+            "itself."
+        ),
         check=one_of("auto", "squared", "same"),
     )
     negative_weight: float | str = parameter(
         default="auto",
-        text='w. ``"auto"``, of it and of ``negative_value``: under the logistic loss the square that agrees '
-        "with the loss at the share of positives, see :mod:`everypair.models.multilabel.defaults`; "
-        "otherwise 1 and the loss's own target of a negative.",
+        text=(
+            'w. ``"auto"``, of it and of ``negative_value``: under the logistic loss the square that agrees with the '
+            "loss at the share of positives, see :mod:`everypair.models.multilabel.defaults`; otherwise 1 and the "
+            "loss's own target of a negative."
+        ),
         check=or_auto(number(least=0)),
     )
     negative_value: float | str = parameter(default="auto", text="ỹ.", check=or_auto(number()))
     label_weight: Any = parameter(default=None, text="weights l_j > 0 of the labels, or ``None`` for ones.")
     reg: float | str = parameter(
         default="auto",
-        text='λ, also that of the trace norm of WHᵀ; ``"auto"`` takes the one of several values, set by the '
-        "size of the data, that ranks held-out rows best, each learnt with a few sweeps.",
+        text=(
+            'λ, also that of the trace norm of WHᵀ; ``"auto"`` takes the one of several values, set by the size of '
+            "the data, that ranks held-out rows best, each learnt with a few sweeps."
+        ),
         check=or_auto(number(least=0)),
     )
     kernel: Any = parameter(
         default=None,
-        text='``"rbf"``, ``"linear"``, a function or a :class:`~everypair.models.multilabel.Kernel` with '
-        "options of its own: learn from kernel features over landmarks instead of X.",
+        text=(
+            '``"rbf"``, ``"linear"``, a function or a :class:`~everypair.models.multilabel.Kernel` with options of '
+            "its own: learn from kernel features over landmarks instead of X."
+        ),
         check=Kernel.of,
     )
     solver: str = parameter(
@@ -105,9 +113,11 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
     )
     threshold: float | str = parameter(
         default="auto",
-        text='``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on held-out '
-        'rows: those of ``reg="auto"``, otherwise a tenth, which costs one more fit (with fewer than 50 '
-        "rows: 0, and ½ for the squared loss).",
+        text=(
+            '``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on held-out rows: '
+            'those of ``reg="auto"``, otherwise a tenth, which costs one more fit (with fewer than 50 rows: 0, and ½ '
+            "for the squared loss)."
+        ),
         check=or_auto(check.any_number),
     )
     max_iter: int = parameter(default=10)
@@ -119,8 +129,10 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
     )
     time_limit: float | None = parameter(
         default=None,
-        text="stop after so many seconds, of which the searches of ``reg`` and ``threshold`` take at most a "
-        "half each of what is left.",
+        text=(
+            "stop after so many seconds, of which the searches of ``reg`` and ``threshold`` take at most a half each "
+            "of what is left."
+        ),
         check=check.seconds,
     )
 
@@ -165,13 +177,10 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
         if settings.rules.patience is not None and validation is None:
             raise ValueError("patience needs validation data: fit(X, Y, validation=(X_other, Y_other)).")
         callbacks = checked_callbacks(callbacks)
-        if client is not None or any(isinstance(callback, Keeper) for callback in callbacks):
-            from everypair.distribute.solving.train import check_keeper
-
-            check_keeper(callbacks, client)
+        check_keeper(callbacks, sharded=client is not None)
         random, for_threshold = parameters.random_state.spawn(2)
         kernel_map: KernelMap | None = None
-        place: Place
+        place: LabelPlace
         if isinstance(X, str | os.PathLike):
             _check_files(client, y=y, sample_weight=sample_weight, mask=mask)
             place, form = self._rows_in_files(X, client, parameters, for_threshold)
@@ -186,17 +195,17 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
 
                 place = RowsThere.here(client, problem, for_threshold)
         learner = Learner(settings, place)
-        watch = Watch(callbacks=callbacks, identity=(self, None))
+        watch = LabelWatch(callbacks=callbacks, identity=(self, None))
         if validation is not None:
             other_rows = self._checked_validation(*_pair(validation), form)
             validate = _validator(*other_rows, kernel_map, settings.n_threads)
-            watch = Watch(validate, callbacks, (self, other_rows))
+            watch = LabelWatch(validate, callbacks, (self, other_rows))
         learnt, threshold = learner.fit(random, for_threshold, watch)
         return self._keep(replace(learnt, kernel_map=kernel_map), threshold, form)
 
     def _rows_in_files(
         self, folder: Any, client: Any, parameters: SimpleNamespace, random: np.random.Generator
-    ) -> tuple[Place, LabelForm]:
+    ) -> tuple[LabelPlace, LabelForm]:
         """Rows that workers have read, and the form of their labels."""
         from everypair.models.multilabel.clustered import RowsThere
 

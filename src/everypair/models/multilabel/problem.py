@@ -212,7 +212,7 @@ class LabelProblem:
         pairs, negatives, ridge, informed = self.parts(terms, reg, dtype)
         return Objective(
             pairs, terms.loss, negatives, ridge, dtype=dtype, n_threads=resolve_threads(n_threads),
-            informed=(informed, None), negative_loss="same" if self.every_pair(terms) else "squared",
+            side_information=(informed, None), negative_loss="same" if self.every_pair(terms) else "squared",
         )  # fmt: skip
 
     def every_pair(self, terms: LabelTerms) -> bool:

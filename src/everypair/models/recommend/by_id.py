@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from everypair.check import is_number
 from everypair.data.ids import Ids, id_array, named_filter
-from everypair.data.matching import Known, alike, as_events, find_alike, match_events
+from everypair.data.matching import IdPair, alike, as_events, find_alike, match_events
 from everypair.features.named_columns import Seen, aligned_rows, described_rows, ids_of
 from everypair.models.recommend.fitted import Newcomers, ReadsFeatures
 from everypair.models.recommend.positions import KINDS, checked_positions
@@ -31,9 +31,9 @@ class Described(NamedTuple):
     ids: Ids | None
 
 
-def ids_of_value(value: Any) -> Known | None:
+def ids_of_value(value: Any) -> IdPair | None:
     """The ids of a fitted value, None where it was fitted on a matrix."""
-    return None if value.user_ids is None or value.item_ids is None else Known(value.user_ids, value.item_ids)
+    return None if value.user_ids is None or value.item_ids is None else IdPair(value.user_ids, value.item_ids)
 
 
 def positions_of(value: Any, side: int, entities: Any) -> Array:
@@ -91,7 +91,7 @@ def described(value: Any, side: int, new: Newcomers, ids: Any = None, name: str 
     return Described(Newcomers(events, features, new.targets, new.weights, new.values), own)
 
 
-def _events_of(known: Known, side: int, source: Any, name: str, ids: Ids | None) -> tuple[Ids | None, Any]:
+def _events_of(known: IdPair, side: int, source: Any, name: str, ids: Ids | None) -> tuple[Ids | None, Any]:
     """The events of new entities as a matrix, rows of users or columns of items, and their ids."""
     other = known[1 - side]
     if _are_lists(source):
@@ -105,7 +105,7 @@ def _events_of(known: Known, side: int, source: Any, name: str, ids: Ids | None)
         ids = own
     elif set(find_alike(ids, own).tolist()) != set(range(len(ids))) or len(own) != len(ids):
         raise ValueError(f"ids must be those of {name}, {own!r}, in any order; got {ids!r}.")
-    matched = match_events(events, Known(ids, other) if side == LEFT else Known(other, ids))
+    matched = match_events(events, IdPair(ids, other) if side == LEFT else IdPair(other, ids))
     unknown = (matched.unknown_items, matched.unknown_users)[side]
     if len(unknown):
         other.index(unknown, KINDS[1 - side])  # which names them and those they are like

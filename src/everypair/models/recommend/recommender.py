@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everypair.check import integer
-from everypair.data.matching import Known
+from everypair.data.matching import IdPair
 from everypair.models.estimator import Estimator, FittedAttribute
 from everypair.models.recommend.answers import DEFAULT, checked_form, form_of, named, ranked_table
 from everypair.models.recommend.by_id import (
@@ -269,7 +269,7 @@ class Recommender(Estimator):
         return tags
 
 
-def known_ids(model: Any) -> Known | None:
+def known_ids(model: Any) -> IdPair | None:
     """Return the ids of a fitted model, None where it has none."""
     state = vars(model).get("state_") if isinstance(model, Recommender) else None
     return None if state is None else ids_of_value(state)
@@ -281,5 +281,5 @@ def in_positions(model: Any) -> Any:
         return model
     view: Any = copy.copy(model)
     view.__dict__.pop("_sklearn_output_config", None)
-    view.state_ = replace(model.state_, user_ids=None, item_ids=None)
+    view.state_ = model.state_.without_ids()
     return view

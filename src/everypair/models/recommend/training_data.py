@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from everypair.check import as_frame
-from everypair.data.matching import Known, as_events, held_out_matrix
+from everypair.data.matching import IdPair, as_events, held_out_matrix
 from everypair.features.named_columns import aligned_rows
 from everypair.models.recommend.positions import KINDS
 
@@ -19,7 +19,7 @@ class TrainingData:
     """Interactions as a matrix, ids where they had some, features, validation and times in the same order."""
 
     matrix: Any
-    ids: Known | None
+    ids: IdPair | None
     features: tuple[Any, Any]
     validation: Any
     times: Any
@@ -49,7 +49,7 @@ def training_data(
         if validation is not None and as_events(validation, "validation") is not None:
             raise ValueError(f"validation has ids and interactions has none: {BOTH_OR_NEITHER}.")
         return TrainingData(interactions, None, features, validation, times)
-    ids = Known(events.user_ids, events.item_ids)
+    ids = IdPair(events.user_ids, events.item_ids)
     features = aligned_features(features, ids)
     for kind, graph in zip(KINDS, graphs):
         if as_frame(graph, f"{kind}_graph") is not None:
@@ -63,7 +63,7 @@ def training_data(
     return TrainingData(events.matrix, ids, features, validation, events.times if times is None else times)
 
 
-def aligned_features(features: tuple[Any, Any], ids: Known) -> tuple[Any, Any]:
+def aligned_features(features: tuple[Any, Any], ids: IdPair) -> tuple[Any, Any]:
     """The features of users and items in the order of their ids."""
     users, items = (
         None if part is None else aligned_rows(part, ids[side], side, f"{KINDS[side]}_features")

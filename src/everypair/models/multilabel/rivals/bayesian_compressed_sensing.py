@@ -97,10 +97,12 @@ class BayesianCompressedSensing(SweepingClassifier):
     rank: int = parameter(default=100, text="length k of the compressed labels, at most L.", check=check.integer)
     compressed_noise: float | str = parameter(
         default="auto",
-        text='σ, standard deviation of z around Wᵀx. It and ``weight_scale`` by ``"auto"`` start such that '
-        "signal and noise share the variance of Φy equally; with fully observed labels the lower bound "
-        "learns them from there. With missing labels they stay: there the bound favours weights of zero "
-        "and unknown labels that explain everything.",
+        text=(
+            'σ, standard deviation of z around Wᵀx. It and ``weight_scale`` by ``"auto"`` start such that signal and '
+            "noise share the variance of Φy equally; with fully observed labels the lower bound learns them from "
+            "there. With missing labels they stay: there the bound favours weights of zero and unknown labels that "
+            "explain everything."
+        ),
         check=or_auto(number(above=0)),
     )
     projection_noise: float = parameter(

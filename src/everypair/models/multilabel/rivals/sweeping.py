@@ -7,12 +7,12 @@ from typing import Any, Self
 
 from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import MissingLabels, MultiLabelClassifier
-from everypair.models.parameters import Iterations, Seed, estimator
+from everypair.models.parameters import Seeded, Sweeping, estimator
 from everypair.solvers.loop import Callback, checked_callbacks
 
 
 @estimator
-class SweepingClassifier(Iterations, Seed, MissingLabels, MultiLabelClassifier):
+class SweepingClassifier(Sweeping, Seeded, MissingLabels, MultiLabelClassifier):
     """Base of classifiers that learn in sweeps: their model has ``history``, ``status`` and ``n_iter``."""
 
     history_ = FittedAttribute("model")

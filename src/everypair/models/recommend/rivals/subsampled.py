@@ -201,12 +201,19 @@ class SubsampledMF(SubsampledParameters, SideParameters, FactorizationAttributes
         negatives = Negatives.from_scheme(pairs, 0.0, value=value)
         fold_in_seed = int(random.integers(2**63))
         sides = read_sides((values.users, values.items), pairs.shape, data.features, graphs, dtype)
-        informed = (sides[0].information, sides[1].information)
+        information = (sides[0].information, sides[1].information)
         drawn: list[tuple[Array, Array]] = []
 
         def objective_of(counted: Pairs) -> Objective:
             return Objective(
-                counted, loss, negatives, ridge, layout=layout, dtype=dtype, n_threads=threads, informed=informed
+                counted,
+                loss,
+                negatives,
+                ridge,
+                layout=layout,
+                dtype=dtype,
+                n_threads=threads,
+                side_information=information,
             )
 
         def draw() -> Objective:
@@ -224,7 +231,7 @@ class SubsampledMF(SubsampledParameters, SideParameters, FactorizationAttributes
             Resampled(objective, draw, make_solver, random) if values.resample else make_solver(objective), begin,
             rules, validate=validate, callbacks=callbacks, verbose=self.verbose,
             warm_up=sweep_on_two_pairs(make_solver, objective, layout.columns),
-            identity=(self, pairs, informed, data.validation, None if start is None else begin),
+            identity=(self, pairs, information, data.validation, None if start is None else begin),
         )  # fmt: skip
         rows, columns = drawn[0]
         self.state_ = data.named(
