@@ -26,19 +26,11 @@ REST = "…"
 
 LEFT_TO_DO = {
     "inside": {
-        ("data/tables", "data/files"),
         ("distribute/sharded_pairs", "distribute/solving"),
         ("distribute/solving", "distribute/answering"),
     },
-    "names": {
-        *("Columns", "Described", "Estimate", "Newton", "Part", "Parts", "Place", "Point", "Regression"),
-        *("Sampling", "Terms", "Told"),
-    },
-    "asked": {
-        ("models/checkpoint.py", "hasattr(solver, 'memory')"),
-        ("solvers/momentum.py", "hasattr(self.solver, 'beyond')"),
-        ("solvers/momentum.py", "hasattr(self.solver, 'turned_back')"),
-    },
+    "names": set(),
+    "asked": set(),
     "inherits": set(),
     "distribute": set(),
 }

@@ -18,7 +18,7 @@ from everypair.check import as_frame
 from everypair.column_names import find_role
 from everypair.data.ids import Ids
 from everypair.data.matching import find_alike
-from everypair.data.tables import Column, Problems, Table, listed_names, resolve_names
+from everypair.data.tables import Column, Problems, Table, resolve_names
 from everypair.data.tables.frames import FrameTable
 from everypair.types import Array
 from everypair.words import listed
@@ -58,7 +58,7 @@ def find_row_ids(table: Table, source: Any, id: Hashable | None, ids: Ids, featu
     if not usual and by_index is not None:
         return by_index
     raise ValueError(
-        f"{table.place}Which column holds the ids: {listed_names(usual or free)}? Say id=, or id=None if the rows are "
+        f"{table.place}Which column holds the ids: {listed(usual or free, 20)}? Say id=, or id=None if the rows are "
         "in the order of ids."
     )
 
