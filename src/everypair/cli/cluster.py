@@ -72,7 +72,7 @@ def fit_there(
 
 def write_all_lists(path: Path, users: int, filters: dict[str, Any], folder: Path, where: str) -> list[str]:
     """Have workers, which see the model file, write the lists of everybody: a Parquet file for every run of users."""
-    from everypair.distribute.answering.output import check_folder
+    from everypair.distribute.output import check_folder
     from everypair.distribute.tasks import Tasks
 
     check_folder(folder)
@@ -93,7 +93,7 @@ def _write_part(path: str, start: int, stop: int, filters: dict[str, Any], part:
     import numpy as np
 
     from everypair import load
-    from everypair.distribute.answering.output import write_lists
+    from everypair.distribute.output import write_lists
     from everypair.distribute.solving.work import worker_threads
 
     model = load(path, mmap=True).set_params(n_threads=worker_threads())

@@ -11,7 +11,7 @@ from everypair.cli.choice import ModelChoice
 from everypair.cli.options import Run, command
 from everypair.cli.reading import FeatureTables, Reading
 from everypair.cli.say import note, show
-from everypair.cli.training import Measured, fitted, measured, split
+from everypair.cli.training import HeldOutMetrics, fitted, measured, split
 
 
 @command
@@ -77,7 +77,7 @@ class Log(NamedTuple):
 
     duplicates: int | None = None
     dropped: dict[str, int] | None = None
-    held_out: Measured | None = None
+    held_out: HeldOutMetrics | None = None
 
 
 def _fit_here(

@@ -57,7 +57,7 @@ def split(events: Any, how: str, share: float, count: int, seed: int) -> HeldOut
     return HeldOutEvents(train, test)
 
 
-class Measured(NamedTuple):
+class HeldOutMetrics(NamedTuple):
     """Metrics of models beside each other, on so many pairs held out, of lists of the lengths ``ks``."""
 
     metrics: dict[str, Any]
@@ -77,7 +77,7 @@ class Measured(NamedTuple):
         table(["", *self.metrics], rows, f"On {self.pairs:,} pairs held out:")
 
 
-def measured(model: Any, parts: HeldOutEvents, ks: list[int]) -> Measured:
+def measured(model: Any, parts: HeldOutEvents, ks: list[int]) -> HeldOutMetrics:
     """Metrics of a fitted model, and of Popularity beside it, on what was held out."""
     from everypair import Popularity, ranking_metrics
 
@@ -86,7 +86,7 @@ def measured(model: Any, parts: HeldOutEvents, ks: list[int]) -> Measured:
         name: ranking_metrics(one, parts.train, parts.test, ks=ks, fold_in=parts.fold_in)
         for name, one in beside.items()
     }
-    return Measured(metrics, parts.test.matrix.nnz, ks)
+    return HeldOutMetrics(metrics, parts.test.matrix.nnz, ks)
 
 
 def _cell(metrics: Any, name: str) -> str:

@@ -16,7 +16,7 @@ from everypair.data.ids import Ids
 from everypair.data.matching import IdPair, as_events, held_out_matrix
 from everypair.data.pairs import Compressed, Pairs
 from everypair.distribute.borders import ROW_WORK, shard_borders
-from everypair.distribute.solving.work import Piece
+from everypair.distribute.pieces import Piece
 from everypair.distribute.tasks import Tasks
 from everypair.metrics.patterns import positive_pattern
 from everypair.parallel import Chunk

@@ -8,7 +8,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from everypair.data.tables.archive import read_archive
+from everypair.data.archive import read_archive
 from everypair.data.tables.arrow import ArrowTable, JsonLines
 from everypair.data.tables.columns import ID_TYPES, LIST_MARK, Column, Problems, Table, resolve_names
 from everypair.data.tables.delimited import DelimitedTable

@@ -15,9 +15,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.check import integer
-from everypair.distribute.answering.output import absolute, check_folder, write_lists
+from everypair.distribute.output import absolute, check_folder, write_lists
+from everypair.distribute.pieces import Piece
 from everypair.distribute.sharded_pairs import ShardedPairs
-from everypair.distribute.solving.work import Piece, Rows, worker_threads
+from everypair.distribute.solving.work import Rows, worker_threads
 from everypair.distribute.tasks import Tasks
 from everypair.metrics.means import Metrics
 from everypair.metrics.patterns import stored_pattern

@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from everypair.data.weighting import DegreeWeighting
+from everypair.distribute.pieces import Piece
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, as_it_is, large_tasks, weight_of
-from everypair.distribute.solving.work import Nodes, Piece, total
+from everypair.distribute.solving.work import Nodes, total
 from everypair.parallel import BLOCK_ROWS, block_parts, even_chunks, tree_nodes
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.types import Array

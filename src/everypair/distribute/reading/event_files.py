@@ -23,11 +23,11 @@ from everypair.data.event_columns import AUTO, ROLES
 from everypair.data.event_pairs import EventRows, used_ids
 from everypair.data.events import NO_EVENTS, NOTHING_LEFT, JoinedEvents, read_events, read_joined
 from everypair.data.tables import TextOptions
+from everypair.distribute.pieces import Sized
 from everypair.distribute.reading.event_shards import Cut, only_used
 from everypair.distribute.reading.id_numbers import Numbered, numbered_ids
 from everypair.distribute.reading.summaries import naming, summaries
 from everypair.distribute.sharded_pairs import ShardedPairs
-from everypair.distribute.solving.work import Sized
 from everypair.distribute.tasks import Tasks
 from everypair.parallel import Chunk
 from everypair.problem.layout import LEFT, RIGHT

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from everypair.data.event_pairs import EventRows, join_events
 from everypair.data.pairs import Compressed
 from everypair.distribute.borders import shard_borders
+from everypair.distribute.pieces import Piece
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, as_it_is, large_tasks, weight_of, work_of
-from everypair.distribute.solving.work import Piece
 from everypair.distribute.tasks import Tasks
 from everypair.parallel import BLOCK_ROWS
 from everypair.problem.layout import LEFT, RIGHT

@@ -20,10 +20,10 @@ from everypair.data.labels import Labels
 from everypair.data.pairs import Compressed
 from everypair.distribute.borders import shard_borders
 from everypair.distribute.feature_rows import FeatureRows
+from everypair.distribute.pieces import Piece, Sized
 from everypair.distribute.reading.label_columns import BY_NAME, LabelFileSummary, SharedColumns
 from everypair.distribute.reading.summaries import naming, summaries
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, work_of
-from everypair.distribute.solving.work import Piece, Sized
 from everypair.distribute.tasks import Tasks
 from everypair.features.named_columns import NamedColumns
 from everypair.features.scaling import check_size, prepare_features

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from everypair.distribute.feature_rows import BothRows, FeatureRows
+from everypair.distribute.pieces import Piece
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, as_it_is, large_tasks
 from everypair.distribute.solving import through_features, work
 from everypair.distribute.solving.feature_step import SideFeatures, added
@@ -191,7 +192,7 @@ def _short(weights: Array) -> Array:
     return weights[:1] if len(weights) > 1 and bool((weights == weights[0]).all()) else weights
 
 
-def _shard(piece: work.Piece, terms: work.SideTerms, sizes: tuple[int, int], features: Any) -> work.Shard:
+def _shard(piece: Piece, terms: work.SideTerms, sizes: tuple[int, int], features: Any) -> work.Shard:
     this, other = (np.broadcast_to(part, size) for part, size in zip((terms.this_weights, terms.other_weights), sizes))
     return work.make_shard(piece, replace(terms, this_weights=this, other_weights=other), features)
 

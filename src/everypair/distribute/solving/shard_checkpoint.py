@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from everypair.check import integer
-from everypair.distribute.answering.output import absolute, write_atomically
+from everypair.distribute.output import absolute, write_atomically
 from everypair.distribute.solving import work
 from everypair.distribute.solving.sides import SIDES
 from everypair.distribute.solving.solver import ShardedAlternating

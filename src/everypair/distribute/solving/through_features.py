@@ -17,10 +17,10 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from everypair.distribute.pieces import Sized
 from everypair.distribute.solving.work import (
     Rows,
     Shard,
-    Sized,
     Sums,
     Turned,
     gram_nodes,
