@@ -1,8 +1,8 @@
 """A large log: ``read_events`` on files of five million events, beside pyarrow alone with the same join.
 
 The log is generated (``--events`` of ``--users`` and ``--items``, ids that are strings, ratings and times) and written
-as CSV, gzip, JSON lines and Parquet. Every file is read in a process of its own, after a small one; ``--repeats`` of each
-take turns, and the least processor time counts. "pyarrow alone" reads the CSV file, numbers the ids as they appear and
+as CSV, gzip, JSON lines and Parquet. Every file is read in a process of its own, after a small one; ``--repeats`` of
+each take turns, and the least processor time counts. "pyarrow alone" reads the CSV file, numbers the ids as they appear and
 joins events of a pair: without ids in ascending order, missing values, names, faults. Run with
 ``python benchmarks/reading.py``.
 """
