@@ -46,7 +46,7 @@ def sweeps(model: Any) -> list[float]:
 def overhead(client: Any, matrix: Any, options: Any) -> dict[str, Any]:
     """Alternate fits here and there."""
     from everypair.distribute import Cluster
-    from everypair.distribute.solving.solver import bytes_per_sweep
+    from everypair.distribute.solving.sides import bytes_per_sweep
 
     parameters = {"rank": options.rank, "max_iter": options.sweeps, "tol": 0.0, "random_state": 0}
     rounds: dict[str, Any] = {"here": [], "there": [], "bytes": []}
@@ -59,14 +59,16 @@ def overhead(client: Any, matrix: Any, options: Any) -> dict[str, Any]:
         def mark(sweep: Any, marks: list[int] = marks) -> None:
             marks.append(sent(client))
 
-        cluster = Cluster(client, shards=options.shards)
+        cluster = Cluster(client, shards=options.shards, gather=False)
         there = OneClassMF(**parameters).fit(matrix, client=cluster, callbacks=[mark])
+        sides = there.state_.sides
+        there.gather()
         assert np.array_equal(here.user_factors_, there.user_factors_), "other bits"
         rounds["here"] += sweeps(here)
         rounds["there"] += sweeps(there)
         rounds["bytes"] += np.diff(marks).tolist()
         columns = there.user_factors_.shape[1]
-        rounds["formula"] = bytes_per_sweep(there.sharded_.sides, columns, there.user_factors_.itemsize)
+        rounds["formula"] = bytes_per_sweep(sides, columns, there.user_factors_.itemsize)
     return rounds
 
 
@@ -88,7 +90,7 @@ def from_files(client: Any, matrix: Any, options: Any) -> dict[str, Any]:
     model = OneClassMF(rank=options.rank, max_iter=options.sweeps, tol=0.0, random_state=0)
     model.fit(options.folder, client=Cluster(client, shards=options.shards, gather=False))
     peaks = client.run(lambda: __import__("resource").getrusage(__import__("resource").RUSAGE_SELF).ru_maxrss / 1024)
-    history = model.sharded_.learnt["history"]
+    history = model.history_
     return {
         "seconds in all": round(time.perf_counter() - began, 1),
         "there": [round(float(one), 3) for one in np.diff([entry["seconds"] for entry in history])],

@@ -45,7 +45,7 @@ def objective_of(X: Any, labels: Any, loss: str, weight: float, rank: int, reg: 
     pairs = Pairs.from_matrix(labels)
     return Objective(
         pairs, loss, Negatives.from_scheme(pairs, weight), Ridge.checked(reg, 0), n_threads=2,
-        informed=(SideInformation(Features(X, np.float32), reg, own=False), None),
+        side_information=(SideInformation(Features(X, np.float32), reg, own=False), None),
     )  # fmt: skip
 
 

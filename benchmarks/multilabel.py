@@ -49,7 +49,7 @@ def linear_left(Y: Any, X: Any, rank: int, weight: float, reg: float, threads: i
     pairs = Pairs.from_matrix(Y)
     negatives = Negatives.from_scheme(pairs, weight, "uniform", -1.0)
     known = (SideInformation(Features(X, np.float32), reg, own=False), None)
-    return Objective(pairs, "logistic", negatives, Ridge.checked(reg, 0), n_threads=threads, informed=known)
+    return Objective(pairs, "logistic", negatives, Ridge.checked(reg, 0), n_threads=threads, side_information=known)
 
 
 def train(objective: Objective, rank: int, sweeps: int, precondition: bool = True) -> tuple[Any, Alternating]:
@@ -124,7 +124,9 @@ def cg(options: Any) -> None:
         for own in (False, True):
             known = (None, SideInformation(Features(words, np.float32), reg, own=own))
             negatives = Negatives.from_scheme(pairs, weight, "uniform", -1.0)
-            objective = Objective(pairs, "logistic", negatives, Ridge.checked(0.03, 0.75), n_threads=2, informed=known)
+            objective = Objective(
+                pairs, "logistic", negatives, Ridge.checked(0.03, 0.75), n_threads=2, side_information=known
+            )
             for precondition in (True, False):
                 _, solver = train(objective, rank, 4, precondition)
                 _report(f"citeulike {split}{' + own' if own else ''}", precondition, solver, RIGHT)
@@ -154,7 +156,7 @@ def cost(options: Any) -> None:
         known = (SideInformation(Features(X, np.float32), 1.0, True, laplacian, 0.1), None)
         objective = Objective(
             pairs, "logistic", Negatives.from_scheme(pairs, 0.01, "uniform", -1.0), Ridge.checked(0.1, 0.5),
-            n_threads=2, informed=known,
+            n_threads=2, side_information=known,
         )  # fmt: skip
         solver = Alternating(objective, RowSteps(), SideSteps(cg_tol=0.0, cg_steps=5))
         state = solver.step(random_start(objective, Layout(rank), np.random.default_rng(0)))

@@ -2,8 +2,8 @@
 
 The log is generated (``--events`` of ``--users`` and ``--items``, ids that are strings, ratings and times) and written
 as CSV, gzip, JSON lines and Parquet. Every file is read in a process of its own, after a small one; ``--repeats`` of
-each take turns, and the least processor time counts. "pyarrow alone" reads the CSV file, numbers the ids as they appear and
-joins events of a pair: without ids in ascending order, missing values, names, faults. Run with
+each take turns, and the least processor time counts. "pyarrow alone" reads the CSV file, numbers the ids as they
+appear and joins events of a pair: without ids in ascending order, missing values, names, faults. Run with
 ``python benchmarks/reading.py``.
 """
 

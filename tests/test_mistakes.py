@@ -74,7 +74,7 @@ MISTAKES = {
     "features without a row": (lambda: model().fit(EVENTS, item_features=ABOUT[1:]), "1 ids have no row: 'film 0'"),
     "features with a row too many": (
         lambda: model().fit(EVENTS, item_features=pd.concat([ABOUT, NEW])),
-        "unknown ids: 'film x'",
+        "1 ids are unknown: 'film x'",
     ),
     "features with a row twice": (
         lambda: model().fit(EVENTS, item_features=pd.concat([ABOUT, ABOUT[:1]])),

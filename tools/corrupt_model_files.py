@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from everypair import BPR, MLRM, Blend, EnsembleMF, ItemItem, MultiLabelMF, OneClassMF, SubsampledMF, load
+from everypair.models.multilabel import Kernel
 from everypair.store import ModelFileError
 from everypair.store.layout import PREFIX, START, aligned, prefix
 
@@ -52,15 +53,17 @@ def examples() -> list[bytes]:
     few: dict[str, Any] = {"rank": 2, "max_iter": 2, "random_state": 0, "n_threads": 1}
     arrays = {"negative_scheme": (np.ones(14), np.ones(11)), "negative_value": (np.ones((14, 1)), np.ones((11, 1)))}
     models = [
-        OneClassMF(**few, biases=True).fit(events, left, right),
+        OneClassMF(**few, biases=True).fit(events, user_features=left, item_features=right),
         OneClassMF(**few, **arrays).fit(events, targets=events),
         SubsampledMF(**few).fit(events),
-        EnsembleMF(2, **few).fit(events),
+        EnsembleMF(n_models=2, **few).fit(events),
         BPR(**few).fit(events),
-        ItemItem(neighbors=3, n_threads=1).fit(events, right),
-        Blend([OneClassMF(**few), ItemItem(neighbors=2, n_threads=1)], random_state=0, n_threads=1).fit(likes),
-        MultiLabelMF(**few, reg=0.1, kernel="rbf", n_landmarks=5).fit(X, Y),
-        MLRM(nuclear_reg=0.5, l1_reg=0.1, max_iter=2, n_threads=1).fit(events, likes > 0, left, right),
+        ItemItem(neighbors=3, n_threads=1).fit(events, item_features=right),
+        Blend(models=[OneClassMF(**few), ItemItem(neighbors=2, n_threads=1)], random_state=0, n_threads=1).fit(likes),
+        MultiLabelMF(**few, reg=0.1, kernel=Kernel(landmarks=5)).fit(X, Y),
+        MLRM(nuclear_reg=0.5, l1_reg=0.1, max_iter=2, n_threads=1).fit(
+            events, likes > 0, left_features=left, right_features=right
+        ),
     ]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.ep"

@@ -29,7 +29,7 @@ def models() -> dict[str, Any]:
     Y = (X > 0.5).astype(int)
     few: dict[str, Any] = {"rank": 2, "max_iter": 5, "random_state": 0, "n_threads": 1}
     factors = OneClassMF(**few, biases=True).fit(events, user_features=np.repeat(np.eye(2), 5, axis=0))
-    blend = Blend([OneClassMF(**few), ItemItem(neighbors=3, n_threads=1)], random_state=0, n_threads=1)
+    blend = Blend(models=[OneClassMF(**few), ItemItem(neighbors=3, n_threads=1)], random_state=0, n_threads=1)
     return {
         "one_class": factors,
         "blend": blend.fit((events > 0).astype(float)),

@@ -29,14 +29,13 @@ from datasets import split
 
 from everypair import Blend, ItemItem, OneClassMF
 from everypair.data import load_debian, split_entries
-from everypair.metrics.patterns import positive_pattern, stored_pattern
-from everypair.metrics.per_row import ndcg
-from everypair.metrics.ranking import Ranker
+from everypair.metrics.held_out import HeldOut, users_with_positives
+from everypair.metrics.per_row import average_rows, rows_error
 from everypair.models.recommend.blend.scale import scaled
 
 RESULTS = Path(__file__).parent / "results"
 DATA = ("ml100k", "lastfm_hetrec", "citeulike_t", "debian", "ml1m")
-BLOCK, WEIGHTS = 512, (0.0, 0.1, 0.3, 0.5, 0.8, 1.2, 2.0)
+WEIGHTS = (0.0, 0.1, 0.3, 0.5, 0.8, 1.2, 2.0)
 NEWTON_STEPS = 3
 IDEAS = (
     "B in both directions", "users on users added, 0.3", "users on users added, 0.1", "rank × 2, ridge × 1.3",
@@ -44,16 +43,6 @@ IDEAS = (
     "weights by activity",
 )  # fmt: skip
 Score = Callable[[Any], Any]
-
-
-def per_user(score: Score, train: Any, validation: Any, users: Any) -> Any:
-    """nDCG@10 of every user in ``users``."""
-    seen, positives = stored_pattern(train, "train")[users], positive_pattern(validation, "validation")[users]
-    ranker = Ranker(seen, positives, top=0)
-    for start in range(0, len(users), BLOCK):
-        block = users[start : start + BLOCK]
-        ranker.add(np.arange(start, start + len(block)), score(block), 2)
-    return ndcg(ranker.ranking, 10)
 
 
 def logistic_coefficients(items: ItemItem, likes: Any, negative_weights: tuple[float, ...]) -> dict[float, Any]:
@@ -164,14 +153,15 @@ def by_activity(values: dict[str, Any], base: Any, activity: Any) -> Any:
 
 def study(name: str, train: Any, ideas: list[str], before: dict[str, Any]) -> dict[str, Any]:
     train, validation = split_entries(train, 0.1, random_state=100)
-    users = np.flatnonzero(np.diff(positive_pattern(validation, "validation").indptr))
-    values = {idea: per_user(score, train, validation, users) for idea, score in candidates(train, ideas).items()}
+    users = users_with_positives(validation)
+    held_out = HeldOut(train, validation, users, n_threads=2)
+    values = {idea: held_out.values("ndcg@10", score) for idea, score in candidates(train, ideas).items()}
     base = values["Blend()"]
     gains = {idea: value - base for idea, value in values.items() if not idea.startswith("weight")}
     if "weights by activity" in ideas:
         gains["weights by activity"] = by_activity(values, base, np.diff(sp.csr_array(train).indptr)[users])
     record = {
-        idea: {"gain": float(gain.mean()), "standard_error": float(gain.std(ddof=1) / np.sqrt(len(gain)))}
+        idea: {"gain": average_rows(gain), "standard_error": rows_error(gain)}
         for idea, gain in gains.items()
         if idea != "Blend()"
     }

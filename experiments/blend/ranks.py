@@ -23,9 +23,8 @@ from datasets import split
 
 from everypair import OneClassMF
 from everypair.data import load_debian, split_entries
-from everypair.metrics.patterns import positive_pattern, stored_pattern
-from everypair.metrics.per_row import ndcg
-from everypair.metrics.ranking import Ranker
+from everypair.metrics import HeldOut
+from everypair.metrics.per_row import average_rows, rows_error
 from everypair.models.recommend.defaults import auto_rank
 
 RESULTS = Path(__file__).parent / "results"
@@ -33,19 +32,7 @@ DATA = (
     "filmtrust", "ciaodvd", "flixster_monti", "douban_monti", "ml100k", "lastfm_hetrec", "citeulike_t", "debian",
     "ml1m", "yelp2018",
 )  # fmt: skip
-RANKS, DEFAULT, BLOCK, MOST_USERS = (64, 16, 32, 128, 256), 64, 512, 10_000
-
-
-def per_user(model: OneClassMF, train: Any, validation: Any) -> Any:
-    """nDCG@10 of at most 10,000 users who have something held out."""
-    users = np.flatnonzero(np.diff(positive_pattern(validation, "validation").indptr))
-    if len(users) > MOST_USERS:
-        users = np.sort(np.random.default_rng(0).choice(users, MOST_USERS, replace=False))
-    ranker = Ranker(stored_pattern(train, "train")[users], positive_pattern(validation, "validation")[users], top=0)
-    for start in range(0, len(users), BLOCK):
-        block = users[start : start + BLOCK]
-        ranker.add(np.arange(start, start + len(block)), model.score_users(block), 2)
-    return ndcg(ranker.ranking, 10)
+RANKS, DEFAULT = (64, 16, 32, 128, 256), 64
 
 
 def study(name: str, train: Any, ranks: tuple[int, ...], path: Path | None) -> None:
@@ -56,18 +43,19 @@ def study(name: str, train: Any, ranks: tuple[int, ...], path: Path | None) -> N
     if path is not None and path.exists():
         record = json.loads(path.read_text())
     missing = [rank for rank in ranks if str(rank) not in record["ranks"] and rank <= max(train.shape)]
+    held_out = HeldOut(train, validation, n_threads=2)
     reference = None
     for rank in dict.fromkeys((DEFAULT, *missing) if missing else ()):
         start = time.process_time()
         model = OneClassMF(rank=rank, random_state=0).fit(train)
         seconds = time.process_time() - start
-        values = per_user(model, train, validation)
+        values = held_out.values("ndcg@10", model.score_users)
         reference = values if reference is None else reference
         gains = values - reference
         record["ranks"][str(rank)] = {
-            "ndcg@10": float(values.mean()),
-            "gain": float(gains.mean()),
-            "gain_standard_error": float(gains.std(ddof=1) / np.sqrt(len(gains))),
+            "ndcg@10": average_rows(values),
+            "gain": average_rows(gains),
+            "gain_standard_error": rows_error(gains),
             "cpu": seconds,
         }
         print(name, rank, {key: round(value, 5) for key, value in record["ranks"][str(rank)].items()}, flush=True)

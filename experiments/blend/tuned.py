@@ -23,14 +23,12 @@ import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from datasets import split
-from further import BLOCK
 from peers import LADDERS, Point, factors, neighbors, quality
 
 from everypair import Blend, ItemItem
 from everypair.data import load_debian, split_entries
-from everypair.metrics.patterns import positive_pattern, stored_pattern
-from everypair.metrics.per_row import ndcg
-from everypair.metrics.ranking import Ranker
+from everypair.metrics.held_out import HeldOut, users_with_positives
+from everypair.metrics.per_row import average_rows, ndcg, rows_error
 from everypair.models.recommend.blend.blend import scaled
 from everypair.models.recommend.blend.weights import GRID
 
@@ -61,16 +59,14 @@ class Judge:
         right = self.part(OF_ITEMS, lambda inner, own: ItemItem(**own).fit(inner), point)
         found: dict[float, list[Any]] = {weight: [] for weight in GRID}
         for (inner, held_out), one, two in zip(self.folds, left, right):
-            users = np.flatnonzero(np.diff(positive_pattern(held_out, "held out").indptr))
-            seen, positives = stored_pattern(inner, "train")[users], positive_pattern(held_out, "held out")[users]
-            rankers = {weight: Ranker(seen, positives, top=0) for weight in GRID}
-            for start in range(0, len(users), BLOCK):
-                block = users[start : start + BLOCK]
-                near, far = scaled(one.score_users(block), -1.0, 2), scaled(two.score_users(block), 0.0, 2)
-                for weight, ranker in rankers.items():
-                    ranker.add(np.arange(start, start + len(block)), near + np.float32(weight) * far, 2)
-            for weight, ranker in rankers.items():
-                found[weight].append(ndcg(ranker.ranking, 10))
+            measured = HeldOut(inner, held_out, users_with_positives(held_out), n_threads=2)
+
+            def blended(users: Any, one: Any = one, two: Any = two) -> Any:
+                near, far = scaled(one.score_users(users), -1.0, 2), scaled(two.score_users(users), 0.0, 2)
+                return (near + np.float32(weight) * far for weight in GRID)
+
+            for weight, ranking in zip(GRID, measured.rankings(blended, len(GRID))):
+                found[weight].append(ndcg(ranking, 10))
         return {weight: np.concatenate(parts) for weight, parts in found.items()}
 
 
@@ -93,10 +89,10 @@ def climb(
         values = judge.values(left[0])
         other = best_weight(values)
         gain = values[other] - current
-        error = float(gain.std(ddof=1) / np.sqrt(len(gain)))
+        error = rows_error(gain)
         tried.append(left[0])
         trials.append(
-            {"parameters": left[0], "weight": other, "ndcg@10": float(values[other].mean()), "gain": float(gain.mean()),
+            {"parameters": left[0], "weight": other, "ndcg@10": average_rows(values[other]), "gain": average_rows(gain),
              "standard_error": error}
         )  # fmt: skip
         print(
@@ -114,7 +110,8 @@ def climb(
 def one_seed(train: Any, test: Any, seed: int, ladders: Any, most: int, folds: int, margin: float) -> Point:
     point, weight, trials = climb(Judge(train, folds), ladders, most, margin)
     left, right = ({name: value for name, value in point.items() if name in names} for names in (OF_FACTORS, OF_ITEMS))
-    model = Blend([factors(train, **left), ItemItem(**right)], weights=[1.0, weight], random_state=seed).fit(train)
+    members = [factors(train, **left), ItemItem(**right)]
+    model = Blend(models=members, weights=[1.0, weight], random_state=seed).fit(train)
     default = Blend(random_state=seed).fit(train)
     return {
         "seed": seed, "best": point, "weight": weight, "trials": trials, "tuned": quality(model, train, test),

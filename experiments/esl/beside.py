@@ -27,7 +27,7 @@ from common import RESULTS, cpu, datasets, figures, load, merged, one_core, pars
 from sampled import Peer
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from everypair import OneClassMF
+from everypair import OneClassMF, Side
 from everypair.data import Pairs, split_entries
 from everypair.features.matrix import Features
 from everypair.models.recommend.defaults import auto_negative_weight
@@ -219,8 +219,7 @@ def beside_the_best(tried: dict[tuple[int, int], float]) -> list[tuple[int, int]
 
 def factorization(task: Task, rank: int, seconds: float, refit: bool) -> dict[str, Any]:
     """OneClassMF with its defaults: to its own end, which comes before the budget's."""
-    own = (True, task.words is None)
-    model = OneClassMF(rank=rank, own_vectors=own if task.words is not None else True, random_state=0, n_threads=1)
+    model = OneClassMF(rank=rank, items=Side(own_vectors=task.words is None), random_state=0, n_threads=1)
     given = {} if task.words is None else {"item_features": task.known}
     model.set_params(max_iter=1).fit(task.train, **given)
     begin = cpu()

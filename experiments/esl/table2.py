@@ -19,7 +19,7 @@ from common import RESULTS, cpu, load, one_core, parse, start_of, tower_objectiv
 
 from everypair.neural.optimizers.estimates import RATIO
 from everypair.neural.optimizers.naive import RandomPairs
-from everypair.neural.optimizers.sampling import Sampling
+from everypair.neural.optimizers.sampling import SampledBlock
 from everypair.neural.optimizers.sg46 import StoredPairsEstimate
 
 
@@ -66,7 +66,7 @@ def main() -> None:
         train, _ = load(options.data)
         objective = tower_objective(train, options.data, tuple(options.widths), options.rank)
         theta = start_of(objective)
-        naive, sampling, sg46 = (make(objective) for make in (RandomPairs, Sampling, StoredPairsEstimate))
+        naive, sampling, sg46 = (make(objective) for make in (RandomPairs, SampledBlock, StoredPairsEstimate))
         every = float(np.prod(train.shape, dtype=np.float64))
         passes = {
             "naive": (naive, every / naive.size),

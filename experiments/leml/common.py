@@ -108,29 +108,31 @@ def low_rank(loss: str) -> Callable[[MultiLabel, int, int, Point], Any]:
         else:
             negatives = {"negative_loss": "same", "negative_weight": 1}
         cut = 0.5 if loss == "squared" else 0.0
-        return MultiLabelMF(rank, loss, **negatives, **point, **RAW, threshold=cut, tol=0, random_state=seed)
+        return MultiLabelMF(rank=rank, loss=loss, **negatives, **point, **RAW, threshold=cut, tol=0, random_state=seed)
 
     return make
 
 
 def one_by_one(loss: str) -> Callable[[MultiLabel, int, int, Point], Any]:
     def make(data: MultiLabel, rank: int, seed: int, point: Point) -> Any:
-        return BinaryRelevance(loss, **point, **RAW, unlabeled=data.unlabeled, threshold=0.0, tol=1e-3)
+        return BinaryRelevance(loss=loss, **point, **RAW, unlabeled=data.unlabeled, threshold=0.0, tol=1e-3)
 
     return make
 
 
 def cplst(data: MultiLabel, rank: int, seed: int, point: Point) -> Any:
-    return CPLST(rank, **point, **RAW, threshold=0.5)
+    return CPLST(rank=rank, **point, **RAW, threshold=0.5)
 
 
 def compressed(data: MultiLabel, rank: int, seed: int, point: Point) -> Any:
-    return BayesianCompressedSensing(rank, **point, **RAW, unlabeled=data.unlabeled, threshold=0.5, random_state=seed)
+    return BayesianCompressedSensing(
+        rank=rank, **point, **RAW, unlabeled=data.unlabeled, threshold=0.5, random_state=seed
+    )
 
 
 def wsabie(data: MultiLabel, rank: int, seed: int, point: Point) -> Any:
     fixed = {"unlabeled": data.unlabeled, "threshold": 0.0, "random_state": seed}
-    return WSABIE(rank, learning_rate=point["learning_rate"], max_iter=int(point["epochs"]), **RAW, **fixed)
+    return WSABIE(rank=rank, learning_rate=point["learning_rate"], max_iter=int(point["epochs"]), **RAW, **fixed)
 
 
 RATES = tuple({"learning_rate": rate, "epochs": epochs} for rate in (3e-4, 1e-3, 3e-3) for epochs in (5, 20, 60))

@@ -19,7 +19,7 @@ import numpy as np
 from common import RESULTS, MultiLabel
 
 from everypair.data.labels import Labels
-from everypair.models.multilabel.problem import LabelProblem, Terms
+from everypair.models.multilabel.problem import LabelProblem, LabelTerms
 from everypair.parallel import single_threaded_blas
 from everypair.problem.layout import Layout
 from everypair.problem.losses import get_loss
@@ -31,22 +31,22 @@ from everypair.training.start import random_start
 THREADS = (1, 2)
 
 
-def settings(data: MultiLabel) -> dict[str, tuple[LabelProblem, Terms]]:
+def settings(data: MultiLabel) -> dict[str, tuple[LabelProblem, LabelTerms]]:
     """The two algorithms' problems."""
     part = data.observed(0.2, 0)
     known = Labels.from_y(part.Y, "missing", part.known)
     squared, logistic = get_loss("squared"), get_loss("logistic")
     return {
         "full labels, squared": (
-            LabelProblem.of(data.X, Labels.from_y(data.Y), None, None), Terms(squared, False, 1.0, 0.0)
+            LabelProblem.of(data.X, Labels.from_y(data.Y), None, None), LabelTerms(squared, False, 1.0, 0.0)
         ),
         "20 % known, logistic": (
-            LabelProblem.of(data.X, known, None, None), Terms(logistic, True, 1.0, logistic.dislike_target)
+            LabelProblem.of(data.X, known, None, None), LabelTerms(logistic, True, 1.0, logistic.dislike_target)
         ),
     }  # fmt: skip
 
 
-def steps(problem: LabelProblem, terms: Terms, rank: int, threads: int) -> dict[str, Callable[[], Any]]:
+def steps(problem: LabelProblem, terms: LabelTerms, rank: int, threads: int) -> dict[str, Callable[[], Any]]:
     """What is timed, for parameters away from the start."""
     objective = problem.objective(terms, 1.0, np.dtype("float32"), threads)
     state = random_start(objective, Layout(rank), np.random.default_rng(0))

@@ -20,7 +20,7 @@ from common import Case, Store, arguments, generated, interactions, ratings
 
 from everypair import MLRM, OneClassMF
 from everypair.metrics import completion_metrics
-from everypair.models.completion import FNNM, FPCA, IMC, Maxide
+from everypair.models.completion.rivals import FNNM, FPCA, IMC, Maxide
 
 FANCY = """
 import sys, time, numpy as np
@@ -47,8 +47,8 @@ np.savez(sys.argv[2], filled=filled, seconds=time.process_time() - start)
 
 def ours(make: Any, features: bool) -> Any:
     def run(case: Case, mask: Any) -> tuple[Any, str]:
-        sides = (case.left, case.right) if features else (None, None)
-        return make().fit(case.truth, mask, *sides).complete(), "chosen at held-out observed entries"
+        sides = {"left_features": case.left, "right_features": case.right} if features else {}
+        return make().fit(case.truth, mask, **sides).complete(), "chosen at held-out observed entries"
 
     return run
 
@@ -57,7 +57,7 @@ def one_class(features: bool) -> Any:
     def run(case: Case, mask: Any) -> tuple[Any, str]:
         liked = 4 if case.known is not None else 1
         positives = sp.csr_array(mask & (case.truth >= liked), dtype=np.float32)
-        sides = {"left_features": case.left, "right_features": case.right} if features else {}
+        sides = {"user_features": case.left, "item_features": case.right} if features else {}
         return OneClassMF(rank=min(64, *case.truth.shape), random_state=0).fit(
             positives, **sides
         ).score_users(), "positives only, defaults"

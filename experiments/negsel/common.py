@@ -16,9 +16,15 @@ from everypair.evaluate import ranking_metrics
 
 RESULTS = Path(__file__).parent / "results"
 COLUMNS = ("ndcg@1", "ndcg@10", "nhlu", "map", "auc")
+SCHEMES = {
+    "user": "user-count", "item-f": "item-count", "item-w": "item-rarity", "item-s": "item-inverse",
+    "uniform": "uniform",
+}  # fmt: skip  # the paper's words, which results keep → the library's
 AVERAGES = {"test": "users with a test positive", "all": "all users, 0 without a test positive"}
 
-__all__ = ["COLUMNS", "RESULTS", "markdown", "measure", "parse", "published", "split", "stored_rows", "write"]
+__all__ = [
+    "COLUMNS", "RESULTS", "SCHEMES", "markdown", "measure", "parse", "published", "split", "stored_rows", "write",
+]  # fmt: skip
 
 # NegSel, Tables 4 and 6, ml1m. They are said to be averages over all users; see README.md on why that cannot be
 PUBLISHED = {

@@ -16,12 +16,11 @@ import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from common import RESULTS, markdown, measure, parse, split, stored_rows, write
+from common import RESULTS, SCHEMES, markdown, measure, parse, split, stored_rows, write
 
 from everypair import BPR, EnsembleMF, OneClassMF, SubsampledMF
 from everypair.data import split_entries
 
-SCHEMES = ("user", "item-f", "item-w", "item-s", "uniform")
 GRIDS: dict[str, dict[str, dict[str, tuple[Any, ...]]]] = {
     "quick": {
         "Full": {"reg": (0.003, 0.01, 0.03, 0.1), "rank": (64,), "negative_weight": (2**-5, 2**-3, 2**-1, 1.0)},
@@ -41,20 +40,20 @@ GRIDS: dict[str, dict[str, dict[str, tuple[Any, ...]]]] = {
             "reg": (1e-4, 1e-3, 1e-2, 1e-1),
             "rank": (16, 32, 64),
             "ratio": (1, 2),
-            "scheme": SCHEMES,
+            "scheme": tuple(SCHEMES),
         },
         "Ensemble": {
             "reg": (1e-4, 1e-3, 1e-2, 1e-1),
             "rank": (16, 32, 64),
             "ratio": (1, 2),
-            "scheme": SCHEMES,
+            "scheme": tuple(SCHEMES),
         },
         "BPR": {"reg": tuple(10.0**-power for power in range(8, 0, -1)), "rank": (64,)},
     },
     "smoke": {
         "Full": {"reg": (0.01, 0.1), "rank": (4,), "negative_weight": (0.5, 1.0)},
         "Full, logistic": {"reg": (0.3,), "rank": (4,), "negative_weight": (0.1,)},
-        "Subsampled": {"reg": (0.1,), "rank": (4,), "ratio": (1, 2), "scheme": SCHEMES},
+        "Subsampled": {"reg": (0.1,), "rank": (4,), "ratio": (1, 2), "scheme": tuple(SCHEMES)},
         "Ensemble": {"reg": (0.1,), "rank": (4,), "ratio": (1,), "scheme": ("uniform",)},
         "BPR": {"reg": (0.01, 0.03), "rank": (4,)},
     },
@@ -71,6 +70,8 @@ def make(method: str, parameters: dict[str, Any]) -> Any:
     if method == "Full, logistic":
         return OneClassMF(loss="logistic", reg_exponent=0.5, max_iter=20, tol=0, random_state=0, **parameters)
     kinds: dict[str, Callable[..., Any]] = {"Subsampled": SubsampledMF, "Ensemble": EnsembleMF, "BPR": BPR}
+    if "scheme" in parameters:
+        parameters = {**parameters, "scheme": SCHEMES[parameters["scheme"]]}
     return kinds[method](random_state=0, **parameters)
 
 

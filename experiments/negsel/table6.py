@@ -11,11 +11,9 @@ import argparse
 import itertools
 from typing import Any
 
-from common import RESULTS, markdown, measure, parse, split, stored_rows, write
+from common import RESULTS, SCHEMES, markdown, measure, parse, split, stored_rows, write
 
 from everypair import SubsampledMF
-
-SCHEMES = ("user", "item-f", "item-w", "item-s", "uniform")
 
 
 def report(data: str, rows: list[dict[str, Any]]) -> str:
@@ -37,7 +35,7 @@ def main() -> None:
     for scheme in () if options.report else SCHEMES:
         tried = []
         for reg, rank, ratio in itertools.product(options.regs, options.ranks, options.ratios):
-            model = SubsampledMF(rank=rank, reg=reg, ratio=ratio, scheme=scheme, random_state=0).fit(train)
+            model = SubsampledMF(rank=rank, reg=reg, ratio=ratio, scheme=SCHEMES[scheme], random_state=0).fit(train)
             figures = {"test": measure(model, train, test), "all": measure(model, train, test, "all")}
             tried.append({**figures, "point": {"reg": reg, "rank": rank, "ratio": ratio}})
             print(scheme, tried[-1]["point"], f"{tried[-1]['test']['ndcg@10']:.2f}", flush=True)

@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,17 @@ import edges
 from datasets import read, sparse
 from smoke import parse
 
-from everypair import OneClassMF, SubsampledMF
+from everypair import OneClassMF, Side, SubsampledMF
 from everypair.features.scaling import prepare_features
 from everypair.metrics import multilabel_metrics
+from everypair.models.recommend.rivals.same_loss import SameLossMF
 
 RESULTS = Path(__file__).parent / "results"
 KS = (1, 2, 3, 4, 5)
 COLUMNS = tuple(f"{name}@{k}" for name in ("precision", "ndcg") for k in KS)
 CHOSEN_BY = ("precision@5", "ndcg@5")  # validation figures by which parameters and sweeps are chosen
 SWEEPS = 15
+PLAIN = Side()
 MARKED = f"{edges.LEGEND} Of sweeps only the {SWEEPS}th is an end."
 __all__ = ["COLUMNS", "RESULTS", "MultiLabel", "parse"]
 
@@ -45,22 +47,19 @@ def arguments(doc: str | None, data: Iterable[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def has_same_loss() -> bool:
-    """Whether OneClassMF can put its loss on every pair, as LR-wLR needs."""
-    return "negative_loss" in OneClassMF().get_params()
-
-
-def make_model(formulation: str, rho: float, lam: float, ratio: float = 1.0, **options: Any) -> Any:
-    """A model in the paper's terms; ``options`` are passed on (rank, sweeps, side information)."""
+def make_model(
+    formulation: str, rho: float, lam: float, ratio: float = 1.0, users: Side = PLAIN, **options: Any
+) -> Any:
+    """A model in the paper's terms; ``options`` are passed on (rank, sweeps), ``users`` but for the ridge."""
     logistic = formulation.startswith("LR")
     reg = 2 * lam if logistic else lam
-    common = {"loss": "logistic" if logistic else "squared", "reg": reg, "feature_reg": reg, "reg_exponent": 0,
-              "tol": 0, "random_state": 0, **options}  # fmt: skip
+    common = {"loss": "logistic" if logistic else "squared", "reg": reg, "users": replace(users, feature_reg=reg),
+              "reg_exponent": 0, "tol": 0, "random_state": 0, **options}  # fmt: skip
     if formulation.endswith("(S)"):
         return SubsampledMF(ratio=ratio, **common)
     value = 0 if formulation == "SQ-SQ" else -1
     if formulation == "LR-wLR":
-        return OneClassMF(negative_weight=rho, negative_value=value, negative_loss="same", **common)
+        return SameLossMF(negative_weight=rho, negative_value=value, **common)
     return OneClassMF(negative_weight=2 * rho if logistic else rho, negative_value=value, **common)
 
 
@@ -86,8 +85,7 @@ class MultiLabel:
 
     def fit(self, model: Any, observe: Callable[[dict[str, float]], bool | None] | None = None) -> Any:
         """Fit a model of the rows' features alone; ``observe`` gets the figures of the scored rows at each sweep."""
-        scaled, constant = model.normalize[0], model.fit_intercept[0]
-        X_test = prepare_features(self.X_test, scaled, constant).astype(np.float32)
+        X_test = prepare_features(self.X_test, model.users.normalize, model.users.fit_intercept).astype(np.float32)
 
         def after(sweep: Any) -> bool | None:
             scores = (X_test @ sweep.state.left_parameters) @ sweep.state.right.T

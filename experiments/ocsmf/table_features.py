@@ -3,7 +3,7 @@
     python experiments/ocsmf/table_features.py [--data citeulike_p1] [--quick | --grid paper] [--sweeps 4]
 
 citeulike_p1, citeulike_p10: the published splits of citeulike-t with one and ten events per user; words (tf-idf) and
-tags of the articles as features of the right side, citations as its graph. debian: packages (left) and dependencies,
+tags of the articles as features of items, citations as their graph. debian: packages (users) and dependencies,
 9:1; words, tags and section of the packages. LR-wSQ with default negative weight. Entities have no own vectors, or own
 vectors with the default ridge, or with 8 times that ridge, which trusts the features more. The ridge of features is
 ``auto`` and each value of a small grid (``paper``: a longer one), and every point is shown: the best of
@@ -22,13 +22,13 @@ import scipy.sparse as sp
 from datasets import read, sparse, split
 from sklearn.feature_extraction.text import TfidfTransformer
 
-from everypair import OneClassMF
+from everypair import OneClassMF, Side
 from everypair.data import load_debian
 from everypair.evaluate import ranking_metrics
 
 DATA = ("citeulike_p1", "citeulike_p10", "debian")
 RANK = 64
-SIDES = ("left", "right")
+SIDES = ("user", "item")
 STRONGER = 8  # times the default ridge of own vectors
 FEATURE_REGS: dict[str, tuple[float | str, ...]] = {"quick": ("auto", 1.0), "paper": ("auto", 0.1, 0.3, 1.0, 3.0, 10.0),
                                                      "smoke": ("auto",)}  # fmt: skip
@@ -37,7 +37,7 @@ GRAPH_REGS = {"quick": (0.1, 1.0), "paper": (0.01, 0.1, 1.0, 10.0), "smoke": (0.
 
 @dataclass(frozen=True)
 class Known:
-    """A split and what is known of the side ``side`` (left or right): groups of features and perhaps a graph."""
+    """A split and what is known of the ``side`` (user or item): groups of features and perhaps a graph."""
 
     train: Any
     test: Any
@@ -53,11 +53,11 @@ class Known:
             rows = np.arange(len(debian.section))
             section = sp.csr_matrix((np.ones(len(rows), np.float32), (rows, debian.section)))
             groups = {"words": tf_idf(debian.features), "tags": tf_idf(debian.tags), "section": section}
-            return cls(*split("debian"), "left", groups, None, (5, 20))
+            return cls(*split("debian"), "user", groups, None, (5, 20))
         archive, part = read("citeulike_t"), name.removeprefix("citeulike_")
         train, test = sparse(archive, f"train_{part}"), sparse(archive, f"test_{part}")
         groups = {"words": tf_idf(sparse(archive, "item_words")), "tags": tf_idf(sparse(archive, "item_tags"))}
-        return cls(train, test, "right", groups, sparse(archive, "citations_sym"), (100, 300))
+        return cls(train, test, "item", groups, sparse(archive, "citations_sym"), (100, 300))
 
 
 def tf_idf(counts: Any) -> Any:
@@ -83,14 +83,13 @@ def variants(known: Known, grid: str) -> list[dict[str, Any]]:
 
 def run(known: Known, variant: dict[str, Any], options: Any) -> dict[str, Any]:
     """Fit one variant and measure it."""
-    place, multiple = SIDES.index(known.side), variant["own"]
-    own, reg = [True, True], list(OneClassMF(options.rank, max_iter=1).fit(known.train).reg_)  # the default ridges
-    own[place], reg[place] = multiple > 0, reg[place] * (multiple or 1)
-    graph_reg = variant["graph_reg"]
+    place, multiple, graph_reg = SIDES.index(known.side), variant["own"], variant["graph_reg"]
+    reg = list(OneClassMF(rank=options.rank, max_iter=1).fit(known.train).reg_)  # the default ridges
+    reg[place] *= multiple or 1
+    side = Side(own_vectors=multiple > 0, feature_reg=variant["feature_reg"] or "auto", graph_reg=graph_reg or 0.0)
     model = OneClassMF(
-        rank=options.rank, reg=tuple(reg), own_vectors=tuple(own), feature_reg=variant["feature_reg"] or "auto",
-        graph_reg=graph_reg or 0.0, max_iter=options.sweeps, tol=0, random_state=0, n_threads=options.threads,
-    )  # fmt: skip
+        rank=options.rank, reg=tuple(reg), max_iter=options.sweeps, tol=0, random_state=0, n_threads=options.threads,
+    ).set_params(**{f"{known.side}s": side})  # fmt: skip
     given: dict[str, Any] = {}
     if variant["features"]:
         given[f"{known.side}_features"] = {name: known.groups[name] for name in variant["features"]}
@@ -101,7 +100,7 @@ def run(known: Known, variant: dict[str, Any], options: Any) -> dict[str, Any]:
     seconds = time.process_time() - start
     values = ranking_metrics(model, known.train, known.test, ks=known.ks, n_threads=options.threads)
     names = [f"{metric}@{k}" for metric in ("recall", "ndcg") for k in known.ks]
-    used = model.feature_reg_[["left", "right"].index(known.side)]
+    used = model.feature_reg_[place]
     return {
         **variant, "features": list(variant["features"]), "sweeps": options.sweeps, "cpu_seconds": seconds,
         "feature_reg_used": used, "test": {name: 100 * values[name] for name in names},

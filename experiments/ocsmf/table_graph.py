@@ -20,6 +20,7 @@ from common import COLUMNS, KS, RESULTS, SWEEPS, chosen, make_model, powers
 from datasets import positives, read, sparse
 from sklearn.feature_extraction.text import TfidfTransformer
 
+from everypair import Side
 from everypair.data import load_debian, split_entries
 from everypair.evaluate import ranking_metrics
 from everypair.features import knn_graph
@@ -97,7 +98,7 @@ def fitted(formulation: str, point: dict[str, Any], train: Any, graph: Any, call
     if weight is None:
         return make_model(formulation, **plain, **rest).fit(train, callbacks=callbacks)
     weight = 2 * weight if formulation.startswith("LR") else weight
-    model = make_model(formulation, **plain, graph_reg=weight, **rest)
+    model = make_model(formulation, **plain, users=Side(graph_reg=weight), **rest)
     return model.fit(train, user_graph=graph, callbacks=callbacks)
 
 

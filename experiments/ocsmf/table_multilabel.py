@@ -17,6 +17,8 @@ from typing import Any
 import common
 from common import CHOSEN_BY, COLUMNS, KS, RESULTS, SWEEPS, MultiLabel, chosen, make_model, multilabel_figures, powers
 
+from everypair import Side
+
 RANKS = {"bibtex": 150, "delicious": 300, "corel5k": 100}
 VARIANTS = ("raw", "scaled")
 FORMULATIONS = ("SQ-SQ (S)", "LR-LR (S)", "SQ-SQ", "SQ-wSQ", "LR-wSQ", "LR-wLR")
@@ -55,10 +57,10 @@ PUBLISHED = {
 }
 
 
-def options_of(variant: str) -> dict[str, Any]:
-    """Side information as the multi-label problem has it."""
+def instances(variant: str) -> Side:
+    """Side information as the multi-label problem has it: rows are known by their features alone."""
     scaled = variant == "scaled"
-    return {"own_vectors": (False, True), "normalize": (scaled, False), "fit_intercept": (scaled, False)}
+    return Side(own_vectors=False, normalize=scaled, fit_intercept=scaled)
 
 
 def points(formulation: str, variant: str, grid: dict[str, Any]) -> list[dict[str, Any]]:
@@ -74,7 +76,7 @@ def points(formulation: str, variant: str, grid: dict[str, Any]) -> list[dict[st
 
 def run(formulation: str, variant: str, data: MultiLabel, options: Any) -> dict[str, Any]:
     """Choose parameters and sweeps, fit on all training rows, measure the test rows."""
-    rest = {"rank": options.rank or RANKS[options.data], "n_threads": options.threads, **options_of(variant)}
+    rest = {"rank": options.rank or RANKS[options.data], "n_threads": options.threads, "users": instances(variant)}
     smaller = data.held_out()
 
     def fit(point: dict[str, Any], observe: Any) -> None:
@@ -127,9 +129,6 @@ def main() -> None:
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--rank", type=int, help="instead of the paper's")
     options = common.parse(parser, RESULTS, grid="smoke", rank=4)
-    if "LR-wLR" in options.formulations and not common.has_same_loss():
-        print("LR-wLR is left out: this OneClassMF has no parameter negative_loss.")
-        options.formulations.remove("LR-wLR")
     name = f"table_multilabel_{options.data}"
     if options.report:
         rows = common.stored_rows(options.results, name, needed=True)

@@ -19,6 +19,7 @@ from typing import Any
 import common
 from common import COLUMNS, KS, RESULTS, SWEEPS, MultiLabel, chosen, make_model, multilabel_figures
 
+from everypair import Side
 from everypair.features import NystromFeatures
 from everypair.features.scaling import prepare_features
 
@@ -61,8 +62,8 @@ def run(variant: str, data: MultiLabel, options: Any) -> dict[str, Any]:
     """Choose D, γ and sweeps, fit on all training rows, measure the test rows."""
     base, scaled = without(options.results, options.data, variant), variant == "scaled"
     rest = {
-        **base["point"], "rank": base["rank"], "n_threads": options.threads, "own_vectors": (False, True),
-        "normalize": (False, False), "fit_intercept": (scaled, False),
+        **base["point"], "rank": base["rank"], "n_threads": options.threads,
+        "users": Side(own_vectors=False, fit_intercept=scaled),
     }  # fmt: skip
     grid, columns = GRIDS[options.grid], data.X.shape[1]
     gammas = [(f"{gamma:g}/σ²", gamma) for gamma in grid["gammas"]]

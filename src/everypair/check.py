@@ -48,6 +48,13 @@ def number(
     return float(value)
 
 
+def any_number(name: str, value: Any) -> float:
+    """Return a parameter that must be a number, infinite ones included."""
+    if not is_number(value):
+        raise ValueError(f"{name} must be a number, got {value!r}.")
+    return float(value)
+
+
 def one_of(name: str, value: Any, options: tuple[str, ...]) -> str:
     """Return a parameter that must be one of a few words.
 

@@ -26,10 +26,10 @@ class Progress:
         self.at_most, self.last_line = at_most, last_line
         self._bar: Any = None
         self._task: Any = None
-        self._reached: tuple[float, str] = 0, ""
+        self._last: tuple[float, str] = 0, ""
 
     def __enter__(self) -> Progress:
-        self._start = self._said = time.monotonic()
+        self._start = self._last_line = time.monotonic()
         if not self.quiet:
             from rich.console import Console
 
@@ -43,16 +43,16 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
-        elif self.last_line and not self.quiet and kind is None and self._reached[0]:
-            self._print(*self._reached, ended=True)
+        elif self.last_line and not self.quiet and kind is None and self._last[0]:
+            self._print(*self._last, ended=True)
 
     def reach(self, done: float, note: str = "") -> None:
         """Say that so much is done."""
-        self._reached = done, note
+        self._last = done, note
         if self._bar is not None:
             self._bar.update(self._task, completed=done, note=note)
-        elif not self.quiet and done < self.total and time.monotonic() - self._said >= SECONDS_BETWEEN_LINES:
-            self._said = time.monotonic()
+        elif not self.quiet and done < self.total and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
             self._print(done, note)
 
     def say(self, sentence: str) -> None:
@@ -68,11 +68,11 @@ class Progress:
         >>> Progress(1000, "users").line(250, 10.0)
         '250 of 1,000 users after 10 s, about 30 s left'
         """
-        said = f"{done:,} of {self.total:,} {self.unit} after {seconds:.0f} s"
+        line = f"{done:,} of {self.total:,} {self.unit} after {seconds:.0f} s"
         if not ended:
             left = seconds / done * (self.total - done) if done else 0.0
-            said += f", {'at most' if self.at_most else 'about'} {left:.0f} s left"
-        return f"{said}; {note}" if note else said
+            line += f", {'at most' if self.at_most else 'about'} {left:.0f} s left"
+        return f"{line}; {note}" if note else line
 
     def _print(self, done: float, note: str, ended: bool = False) -> None:
         print(self.line(done, time.monotonic() - self._start, note, ended), file=sys.stderr, flush=True)

@@ -30,6 +30,17 @@ def test_fit_is_the_fit_of_the_library(folder, run):
     assert "user 'user', item 'film', time 'timestamp'" in shown.stderr
 
 
+def test_parameters_inside_parameters(folder, run):
+    """The order in which they are said does not matter."""
+    few = ("fit", "events.csv", "-o", "again.ep", "--rank", 3, "--set", "max_iter=2", "--item-features", "films.csv")
+    inside = ("items.own_vectors=false", "items.feature_reg=2", "solver.cg_steps=3", "solver=newton")
+    run(*few, *(word for one in inside for word in ("--set", one)))
+    model = everypair.load("again.ep")
+    assert model.items == everypair.Side(own_vectors=False, feature_reg=2)
+    assert model.solver == everypair.Newton(cg_steps=3, momentum=False)
+    assert model.feature_reg_[1] == 2
+
+
 @pytest.mark.parametrize("name", ["ItemItem", "Popularity", "BPR", "Blend", "SubsampledMF", "EnsembleMF"])
 def test_every_model_is_fitted_and_asked(folder, run, name):
     ranked = ["--rank", 3] if name in ("BPR", "SubsampledMF", "EnsembleMF") else []
@@ -112,7 +123,7 @@ def test_blocks_of_many_users_give_the_bits_of_one_call(folder, run, monkeypatch
     seen = sp.random_array((9000, 300), density=0.01, format="csr", dtype=np.float32, rng=random)
     model = everypair.Popularity().fit(seen)
     left, right = (random.standard_normal((rows, 16), np.float32) for rows in seen.shape)
-    model.state_ = replace(model.state_, left_factors=left, right_factors=right)
+    model.state_ = replace(model.state_, user_factors=left, item_factors=right)
     model.save("many.ep")
     monkeypatch.setattr("everypair.cli.recommend.MOST_ROWS", 4100)
     run("recommend", "many.ep", "--all", "-n", 5, "-o", "many.parquet")

@@ -72,6 +72,18 @@ OF_CALLS = {
     "unknown model": (("fit", "events.csv", "-o", "new.ep", "--model", "SVD"), "there is no model 'SVD'"),
     "a model that is none here": (("fit", "events.csv", "-o", "new.ep", "--model", "MultiLabelMF"), "choose one of"),
     "unknown parameter": (("fit", "events.csv", "-o", "new.ep", "--set", "rnak=3"), "did you mean 'rank'?"),
+    "a parameter in a number": (
+        ("fit", "events.csv", "-o", "new.ep", "--set", "rank.high=3"),
+        "rank=64 has no parameters",
+    ),
+    "a parameter that a side lacks": (
+        ("fit", "events.csv", "-o", "new.ep", "--set", "users.feature_rge=3"),
+        "Side has no parameter 'feature_rge', did you mean 'feature_reg'?",
+    ),
+    "a solver without parameters": (
+        ("fit", "events.csv", "-o", "new.ep", "--set", "solver=tron", "--set", "solver.cg_steps=3"),
+        "solver='tron' has no parameters",
+    ),
     "bad --set": (("fit", "events.csv", "-o", "new.ep", "--set", "rank"), "--set rank=32"),
     "bad list in --set": (("fit", "events.csv", "-o", "new.ep", "--set", "reg=(1, 2)"), "JSON"),
     "bad parameter": (("fit", "events.csv", "-o", "new.ep", "--set", "loss=hinges"), "hinges"),
@@ -124,8 +136,14 @@ OF_CALLS = {
     "a model without a test file": (("evaluate", "model.ep"), "name the file of held-out events"),
     "a test of other users": (("evaluate", "model.ep", "strangers.csv"), "no pair of a user and an item"),
     "a test that was trained on": (("evaluate", "model.ep", "events.csv"), "train"),
-    "explanation of a model without": (("explain", "floor.ep", "u1", "film 3"), "no explanations"),
-    "update of a model that does not grow": (("update", "floor.ep", "test.csv", "-o", "new.ep"), "does not grow"),
+    "explanation of a model without": (
+        ("explain", "floor.ep", "u1", "film 3"),
+        "Popularity has no explain: OneClassMF, ",
+    ),
+    "update of a model that does not grow": (
+        ("update", "floor.ep", "test.csv", "-o", "new.ep"),
+        "Popularity has no add_users: OneClassMF, ",
+    ),
     "a parameter twice": (("fit", "events.csv", "-o", "new.ep", "--rank", "3", "--set", "rank=4"), "set twice"),
     "options of a fit for a fitted model": (("evaluate", "model.ep", "test.csv", "--rank", "3"), "fitted already"),
     "a split beside a test file": (("evaluate", "events.csv", "test.csv", "--split", "last"), "leave out --split"),

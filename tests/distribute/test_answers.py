@@ -31,6 +31,11 @@ def folder(log, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def there(clients, folder):
+    return model().fit(folder, client=Cluster(clients(2), shards=(3, 2), gather=False))
+
+
+@pytest.fixture(scope="module")
 def fitted(clients, folder):
     return model().fit(folder, client=Cluster(clients(2), shards=(3, 2)))
 
@@ -57,9 +62,9 @@ def test_a_dask_frame_gives_the_same_pairs(clients, log, fitted):
     assert (fitted.interactions_[rows][:, columns] != other.interactions_).nnz == 0
 
 
-def test_lists_of_everybody(fitted, tmp_path):
-    paths = fitted.sharded_.recommend_all(tmp_path / "lists", n=5, block=[1, 2])
-    assert len(paths) == len(fitted.sharded_.left) == 3
+def test_lists_of_everybody(there, fitted, tmp_path):
+    paths = there.state_.recommend_all(tmp_path / "lists", n=5, block=[1, 2])
+    assert len(paths) == len(there.state_.factors.left) == 3
     table = pd.read_parquet(tmp_path / "lists")
     items, scores = fitted.recommend(n=5, block=[1, 2])
     assert table["user"].tolist() == np.repeat(fitted.user_ids_.values, 5).tolist()
@@ -67,16 +72,16 @@ def test_lists_of_everybody(fitted, tmp_path):
     np.testing.assert_allclose(table["score"], scores.ravel(), rtol=1e-5, atol=1e-6)
     assert table["rank"].tolist() == [1, 2, 3, 4, 5] * len(items)
     with pytest.raises(ValueError, match="has Parquet files already"):
-        fitted.sharded_.recommend_all(tmp_path / "lists")
+        there.state_.recommend_all(tmp_path / "lists")
 
 
-def test_asked_users_of_a_model_that_stays_there(clients, folder, fitted):
-    there = model().fit(folder, client=Cluster(clients(2), shards=(3, 2), gather=False))
+def test_known_users_of_a_model_that_stays_there(there, fitted):
     asked = [*fitted.user_ids_.values[:2].tolist(), fitted.user_ids_.values[-1]]
     items, scores = there.recommend(asked, n=3)
     expected, values = fitted.recommend(asked, n=3)
     assert np.array_equal(items, expected)
     np.testing.assert_allclose(scores, values, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(there.score_users(asked), fitted.score_users(asked), rtol=1e-5, atol=1e-6)
     with pytest.raises(AttributeError, match="is on the cluster: gather"):
         _ = there.user_factors_
     assert not hasattr(there, "interactions_")
@@ -86,12 +91,26 @@ def test_asked_users_of_a_model_that_stays_there(clients, folder, fitted):
     assert list(there.user_ids_) == list(fitted.user_ids_)
     assert there.user_feature_weights_ is None
     users, items = fitted.interactions_.shape
-    assert repr(there.sharded_) == f"ShardedModel({users:,} users × {items:,} items in 3 and 2 shards)"
-    with pytest.raises(ValueError, match=r"is on the cluster: gather\(\) brings it here first"):
+    assert repr(there.state_).startswith(f"ClusterFactors({users:,} users × {items:,} items in 3 and 2 shards on the")
+    with pytest.raises(TypeError, match=r"on the cluster: gather\(\) brings the model here"):
         there.to_parts()
-    with pytest.raises(ValueError, match=r"is on the cluster: model.sharded_.metrics\(test\) ranks there"):
+    with pytest.raises(ValueError, match=r"is on the cluster: model.state_.metrics\(test\) ranks there"):
         ranking_metrics(there, fitted.interactions_, fitted.interactions_)
+    for refused in (
+        lambda: there.recommend(interactions=[[1]]),
+        lambda: there.score_pairs(asked[:1], [1]),
+        lambda: there.similar_items([1]),
+        lambda: there.explain(asked[0], 1),
+        lambda: there.add_users(ids=["new"], interactions=[[1]]),
+    ):
+        with pytest.raises(AttributeError, match=r"is on the cluster: gather\(\) brings the model here"):
+            refused()
+
+
+def test_a_model_comes_here(clients, folder, fitted):
+    there = model().fit(folder, client=Cluster(clients(2), shards=(3, 2), gather=False))
     assert np.array_equal(there.gather().user_factors_, fitted.user_factors_)
+    assert type(there.state_) is type(fitted.state_)
 
 
 def test_metrics_and_validation(clients):
@@ -101,11 +120,11 @@ def test_metrics_and_validation(clients):
     held_out = sp.random_array((5000, 2500), density=0.001, rng=random, format="csr")
     held_out = sp.csr_array(held_out - held_out.multiply(train))
     held_out.eliminate_zeros()
-    there = model().fit(train, validation=held_out, client=Cluster(clients(2), shards=(2, 1)))
+    there = model().fit(train, validation=held_out, client=Cluster(clients(2), shards=(2, 1), gather=False))
     alone = model().fit(train, validation=held_out)
     for name in ("ndcg@10", "recall@10", "auc", "coverage@10"):
         assert there.history_[-1][name] == pytest.approx(alone.history_[-1][name], abs=1e-6)
-    metrics, expected = there.sharded_.metrics(held_out, ks=(5,)), ranking_metrics(alone, train, held_out, ks=(5,))
+    metrics, expected = there.state_.metrics(held_out, ks=(5,)), ranking_metrics(alone, train, held_out, ks=(5,))
     assert dict(metrics) == pytest.approx(dict(expected), abs=1e-6)
 
 
@@ -123,12 +142,13 @@ def test_validation_of_a_training_from_files(clients, log, tmp_path):
     rest = once.drop(held_out.index)
     held_out = held_out[held_out["user"].isin(rest["user"]) & held_out["item"].isin(rest["item"])]
     rest.to_parquet(tmp_path / "part-0.parquet")
-    there = model().fit(tmp_path, validation=held_out, client=Cluster(clients(2)))
+    there = model().fit(tmp_path, validation=held_out, client=Cluster(clients(2), gather=False))
     alone = model().fit(rest, validation=held_out)
     assert there.history_[-1]["ndcg@10"] == pytest.approx(alone.history_[-1]["ndcg@10"], abs=0.05)
-    metrics, expected = there.sharded_.metrics(held_out), ranking_metrics(there, rest, held_out)
-    assert dict(metrics) == pytest.approx(dict(expected), abs=1e-6)
+    metrics = there.state_.metrics(held_out)
     with pytest.raises(ValueError, match="test must be a matrix where interactions are one, and events with ids"):
-        there.sharded_.metrics(there.interactions_)
+        there.state_.metrics(np.eye(3))
+    expected = ranking_metrics(there.gather(), rest, held_out)
+    assert dict(metrics) == pytest.approx(dict(expected), abs=1e-6)
     with pytest.raises(ValueError, match="events with ids"):
         model().fit(tmp_path, validation=np.eye(3), client=Cluster(clients(2)))

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from everypair import OneClassMF
+from everypair import OneClassMF, Side
 from everypair.data import read_events
 from everypair.distribute import Cluster
 from everypair.distribute.reading import event_files, id_numbers
@@ -116,13 +116,14 @@ def test_features_by_id(folder, clients):
     )
     films = pd.DataFrame({"item": items.values, "kind": [f"k{one % 5}" for one in items.values]})
     kinds = table_features(films, items, kinds={"kind": "category"})
-    given = table.sample(frac=1, random_state=0), kinds
-    parameters = {"max_iter": 3, "loss": "squared", "own_vectors": (True, False)}
-    there = model(**parameters).fit(folder, *given, client=Cluster(clients(2), shards=(2, 1)))
-    alone = model(**parameters).fit(events, *given)
+    given = {"user_features": table.sample(frac=1, random_state=0), "item_features": kinds}
+    parameters = {"max_iter": 3, "loss": "squared", "items": Side(own_vectors=False)}
+    there = model(**parameters).fit(folder, **given, client=Cluster(clients(2), shards=(2, 1)))
+    alone = model(**parameters).fit(events, **given)
     matrix = model(**parameters).fit(
-        events.matrix, table[["age", "old"]].to_numpy(float), kinds.matrix, client=Cluster(clients(2), shards=(2, 1))
-    )
+        events.matrix, user_features=table[["age", "old"]].to_numpy(float), item_features=kinds.matrix,
+        client=Cluster(clients(2), shards=(2, 1)),
+    )  # fmt: skip
     assert np.array_equal(there.user_factors_, matrix.user_factors_)  # the same rows meet the same features
     assert np.array_equal(there.user_feature_weights_, matrix.user_feature_weights_)
     assert there.objective_ == pytest.approx(alone.objective_, rel=0.02)
@@ -137,11 +138,11 @@ def test_many_files_are_few_tasks(clients, tmp_path, monkeypatch):
     task = Tasks.task
     monkeypatch.setattr(Tasks, "task", lambda *given, **options: counted.append(given[1]) or task(*given, **options))
     cluster = Cluster(clients(2), read={"min_rating": 4})
-    pairs = cluster.pairs(cluster.tasks(), folder, None, np.float32, lambda one: one)
+    pairs = cluster.read_there(cluster.tasks(), folder, np.float32)
     assert len(counted) < 1000
     monkeypatch.setattr(event_files, "GROUP_EVENTS", 500)
     monkeypatch.setattr(id_numbers, "SAMPLES", 10)
-    others = cluster.pairs(cluster.tasks(), folder, None, np.float32, lambda one: one)
+    others = cluster.read_there(cluster.tasks(), folder, np.float32)
     assert others.shape == pairs.shape == read_events(LOG, min_rating=4, verbose=False).matrix.shape
     assert all(np.array_equal(one, other) for one, other in zip(pairs.stored, others.stored))
 

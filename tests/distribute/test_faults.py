@@ -50,7 +50,9 @@ def test_a_worker_that_is_killed_with_the_weights_of_features():
                         one for one in cluster.workers.values() if one.worker_address == address
                     ).process.process.kill()
 
-            fitted = model(max_iter=3).fit(PAIRS, users, items, client=Cluster(client, shards=(3, 2)), callbacks=[look])
+            fitted = model(max_iter=3).fit(
+                PAIRS, user_features=users, item_features=items, client=Cluster(client, shards=(3, 2)), callbacks=[look]
+            )
             ends.append(fitted)
             assert bool(home) == kill
     assert np.array_equal(ends[0].user_feature_weights_, ends[1].user_feature_weights_)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair import OneClassMF
+from everypair import OneClassMF, Side
 from everypair.distribute import Cluster, ShardCheckpoint
 from everypair.solvers.preconditioner import EXACT_FEATURES
 
@@ -17,7 +17,7 @@ Z = sp.random_array((ITEMS, 20), density=0.2, rng=random, format="csr")
 SCORES = (X @ random.standard_normal((12, 3))) @ (Z @ random.standard_normal((20, 3))).T
 PAIRS = sp.csr_array((SCORES / SCORES.std() + 0.5 * random.standard_normal(SCORES.shape) > 2.4).astype(np.float32))
 SHARDS = (2, 2)
-WITHOUT_OWN = {"own_vectors": False}
+WITHOUT_OWN = {"users": Side(own_vectors=False), "items": Side(own_vectors=False)}
 CASES = {
     "XW on both sides": (X, Z, WITHOUT_OWN),
     "table on the left, T + XW on the right": (None, Z, {}),
@@ -50,7 +50,7 @@ def test_the_objective_of_one_machine(name, clients):
 
 def test_the_objective_is_that_of_the_model_that_comes_back(clients):
     """F by brute force over the whole matrix, from the gathered factors and weights."""
-    there = model(own_vectors=(True, False), max_iter=3).fit(
+    there = model(items=Side(own_vectors=False), max_iter=3).fit(
         PAIRS, user_features=X, item_features=Z, client=Cluster(clients(2), shards=SHARDS)
     )
     U, V = there.user_factors_, there.item_factors_
@@ -69,7 +69,7 @@ def test_the_objective_is_that_of_the_model_that_comes_back(clients):
 @pytest.mark.parametrize(("own", "workers"), [(True, (1, 2, 4)), (False, (1, 2))])
 def test_the_same_bits_on_any_number_of_workers(own, workers, clients):
     one, *others = (
-        model(own_vectors=own, max_iter=3, dtype="float32").fit(
+        model(users=Side(own_vectors=own), items=Side(own_vectors=own), max_iter=3, dtype="float32").fit(
             PAIRS, user_features=X, item_features=Z, client=Cluster(clients(n), shards=SHARDS)
         )
         for n in workers
@@ -82,13 +82,12 @@ def test_the_same_bits_on_any_number_of_workers(own, workers, clients):
 
 def test_wide_features_have_a_diagonal_preconditioner(clients):
     wide = sp.hstack([Z, sp.random_array((ITEMS, 2100), density=0.002, rng=random)], format="csr")
-    parameters = {"own_vectors": (True, False), "max_iter": 6}
-    alone = model(**parameters).fit(PAIRS, user_features=None, item_features=wide)
-    there = model(**parameters).fit(
-        PAIRS, user_features=None, item_features=wide, client=Cluster(clients(2), shards=SHARDS)
-    )
+    parameters = {"items": Side(own_vectors=False), "max_iter": 6}
+    alone = model(**parameters).fit(PAIRS, item_features=wide)
+    cluster = Cluster(clients(2), shards=SHARDS, gather=False)
+    there = model(**parameters).fit(PAIRS, item_features=wide, client=cluster)
     assert there.objective_ < alone.objective_ * 1.01
-    assert there.sharded_.sides[1].features.columns == 2120 > EXACT_FEATURES
+    assert there.state_.sides[1].features.columns == 2120 > EXACT_FEATURES
 
 
 def test_new_users_by_their_features(clients):
@@ -120,7 +119,7 @@ def test_what_is_not_done_there(clients):
 def test_collinear_features_without_a_ridge(clients):
     groups = np.eye(3)[np.arange(USERS) % 3]
     collinear = np.hstack([groups, np.ones((USERS, 1))])
-    parameters = {"feature_reg": 0.0, "dtype": "float32", "max_iter": 6}
+    parameters = {"users": Side(feature_reg=0.0), "dtype": "float32", "max_iter": 6}
     alone = model(**parameters).fit(PAIRS, user_features=collinear)
     there = model(**parameters).fit(PAIRS, user_features=collinear, client=Cluster(clients(2), shards=SHARDS))
     assert there.objective_ < alone.objective_ * 1.01

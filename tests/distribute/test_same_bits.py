@@ -68,10 +68,11 @@ def test_a_loss_of_ones_own(clients):
 def test_few_pairs_are_picked_and_many_travel_whole(clients, monkeypatch):
     sparse = sp.csr_array((np.ones(300, np.float32), (np.arange(300) * 20, np.arange(300) * 9)), SHAPE)
     alone = model(rank=2).fit(sparse)
-    there = model(rank=2).fit(sparse, client=Cluster(clients(2), shards=(3, 2)))
-    assert all(count is None for row in there.sharded_.sides[0].wanted for count in row)  # so small: whole
-    assert_same(there, alone)
+    cluster = Cluster(clients(2), shards=(3, 2), gather=False)
+    there = model(rank=2).fit(sparse, client=cluster)
+    assert all(count is None for row in there.state_.sides[0].wanted for count in row)  # so small: whole
+    assert_same(there.gather(), alone)
     monkeypatch.setattr(set_up, "PICK_BYTES", 0)
-    there = model(rank=2).fit(sparse, client=Cluster(clients(2), shards=(3, 2)))
-    assert sum(count for row in there.sharded_.sides[0].wanted for count in row) == 300
-    assert_same(there, alone)
+    there = model(rank=2).fit(sparse, client=cluster)
+    assert sum(count for row in there.state_.sides[0].wanted for count in row) == 300
+    assert_same(there.gather(), alone)

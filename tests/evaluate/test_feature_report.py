@@ -53,7 +53,7 @@ def test_each_row_is_a_fit_of_its_own():
     assert report.rows["none"] == pytest.approx(ranking_metrics(alone, TRAIN, TEST))
     by_hand = report.rows["all"]["recall@5"] - report.rows["without user_graph"]["recall@5"]
     assert report.gain("user_graph") == pytest.approx(by_hand)
-    assert model.own_vectors == (True, False)  # the caller's model is not touched
+    assert model.items == Side(own_vectors=False)  # the caller's model is not touched
 
 
 def test_the_error_of_a_gain_is_paired():

@@ -11,7 +11,8 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from everypair.data import Ids
-from everypair.features import TableFeatures, table_features
+from everypair.features import table_features
+from everypair.models.codec import decode, encode
 
 IDS = Ids(["a", "b", "c", "d"])
 TABLE = {
@@ -145,26 +146,32 @@ def test_what_was_learnt_is_plain_and_survives_json():
     table = table_features(TABLE, IDS, kinds=KINDS | {"plot": "hashed"}, n_hashed=32)
     both = table_features(TABLE, IDS, kinds=KINDS)
     for one in (table, both):
-        values, arrays = one.encoder.to_parts()
-        back = TableFeatures.from_parts(json.loads(json.dumps(values)), arrays)
+        arrays = {}
+        values = encode(one.encoder, "encoder", arrays)
+        back = decode(json.loads(json.dumps(values)), arrays)
         assert back.names == one.names
         np.testing.assert_array_equal(back.transform(TABLE, IDS).toarray(), one.matrix.toarray())
     with pytest.raises(AttributeError):
         both.encoder.features = ()
 
 
+def stored(name, **fields):
+    return {"object": name, "fields": fields}
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("feature", "message"),
     [
-        {"kind": "number", "column": "x"},
-        {"kind": "evil"},
-        {},
-        {"kind": "text", "column": "x", "words": ["a", "b"]},
+        (stored("NumberFeature", column="x"), "fields of NumberFeature are not those of this version: marks_missing"),
+        (stored("EvilFeature"), "unknown kind"),
+        (stored("Ridge", reg=1.0, exponent=1.0), r"damaged: Ridge\(.* is none"),
+        ("plot", "damaged: 'plot' is none"),
+        (stored("TextFeature", column="x", words={"tuple": ["a", "b"]}, idf={"array": "idf"}), "damaged"),
     ],
 )
-def test_damaged_parts_are_refused(change):
-    with pytest.raises(ValueError, match="damaged"):
-        TableFeatures.from_parts({"features": [change]}, {"0.idf": np.ones(1)} if "words" in change else {})
+def test_damaged_parts_are_refused(feature, message):
+    with pytest.raises(ValueError, match=message):
+        decode(stored("TableFeatures", features={"tuple": [feature]}), {"idf": np.ones(1)})
 
 
 def test_absent_and_extra():

@@ -95,49 +95,12 @@ def test_kernel_like_the_twin(loss, imputed, steps):
     np.testing.assert_allclose(values, expected_values, rtol=1e-9, atol=atol)
 
 
-@pytest.mark.parametrize("imputed", [False, True])
-@pytest.mark.parametrize("loss", PLAIN_LOSSES)
-def test_line_search_like_the_twin(loss, imputed):
-    """From far away a full Newton step overshoots where the curvature of the loss vanishes."""
-    cut = 0
-    for scale in (3.0, 10.0, 30.0):
-        rows = rows_of(loss, imputed, scale=scale, ridge=0.02, seed=1)
-        U, values = solve(loss, imputed, rows, 1, 4)
-        expected, expected_values, lengths = solve_twin(loss, imputed, rows, 1, 4)
-        np.testing.assert_allclose(U, expected, rtol=1e-7, atol=1e-8)
-        np.testing.assert_allclose(values, expected_values, rtol=1e-7, atol=1e-8)
-        cut += sum(length < 1 for row in lengths for length in row)
-    assert (cut > 0) == (loss in ("logistic", "pseudo_huber"))
-
-
 def test_another_rank():
     rows = rows_of("logistic", False, rank=3)
     U, values = solve("logistic", False, rows, 2, 2)
     expected, expected_values, _ = solve_twin("logistic", False, rows, 2, 2)
     np.testing.assert_allclose(U, expected, rtol=1e-9)
     np.testing.assert_allclose(values, expected_values, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("loss", PLAIN_LOSSES)
-def test_single_precision_follows_the_twin(loss):
-    rows = rows_of(loss, False, dtype=np.float32)
-    U, values = solve(loss, False, rows, 2, 2)
-    assert U.dtype == np.float32
-    expected, expected_values, _ = solve_twin(loss, False, rows, 2, 2)
-    np.testing.assert_allclose(U, expected, rtol=1e-3, atol=1e-4)
-    np.testing.assert_allclose(values, expected_values, rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize("imputed", [False, True])
-@pytest.mark.parametrize("loss", PLAIN_LOSSES)
-@pytest.mark.parametrize("column", [0, 4])
-def test_coordinates_that_are_not_free_stay(loss, imputed, column):
-    rows = rows_of(loss, imputed)
-    rows["free"][column] = 0
-    U, _ = solve(loss, imputed, rows, 3, 3)
-    assert np.array_equal(U[:, column], rows["U"][:, column])
-    expected, _, _ = solve_twin(loss, imputed, rows, 3, 3)
-    np.testing.assert_allclose(U, expected, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("loss", PLAIN_LOSSES)
@@ -173,21 +136,3 @@ def test_row_without_pairs_weight_and_ridge_goes_to_the_origin():
     rows["p"][0] = 0
     U, _ = solve("logistic", False, rows, 1, 1)
     assert not U[0].any()
-
-
-@pytest.mark.parametrize("loss", PLAIN_LOSSES)
-def test_chunks_do_not_change_a_bit(loss):
-    rows = rows_of(loss, True)
-    one = solve(loss, True, rows, 2, 3, chunks=[(0, M)])
-    many = solve(loss, True, rows, 2, 3, chunks=[(i, i + 1) for i in range(M)])
-    for left, right in zip(one, many):
-        assert np.array_equal(left, right)
-
-
-@pytest.mark.parametrize("loss", PLAIN_LOSSES)
-def test_no_step_where_there_is_nothing_to_gain(loss):
-    rows = rows_of(loss, False)
-    rows["U"], values = solve(loss, False, rows, 60, 60, 1e-12, 1e-6)
-    again, same_values = solve(loss, False, rows, 5, 5)
-    np.testing.assert_allclose(again, rows["U"], rtol=1e-8, atol=1e-9)
-    np.testing.assert_allclose(same_values, values, rtol=1e-9, atol=1e-12)

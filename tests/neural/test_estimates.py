@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from everypair.neural.optimizers.naive import RandomPairs
-from everypair.neural.optimizers.sampling import Sampling
+from everypair.neural.optimizers.sampling import SampledBlock
 from everypair.neural.optimizers.sg46 import StoredPairsEstimate
 from everypair.neural.optimizers.sogram import RunningGrams
 from everypair.neural.trees import inner, leaves
@@ -13,7 +13,7 @@ from .naive import RANK, SHAPE, Naive
 
 DRAWS = 1000
 ESTIMATES = {
-    "sampling": lambda objective: Sampling(objective, 0.5),
+    "sampling": lambda objective: SampledBlock(objective, 0.5),
     "sg46": lambda objective: StoredPairsEstimate(objective, 0.3),
     "sogram": lambda objective: RunningGrams(objective, 0.3, alpha=1.0),
     "naive": lambda objective: RandomPairs(objective, 0.3),

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from everypair import Checkpoint, OneClassMF, Side, TwoTower
 from everypair.evaluate import ranking_metrics
+from everypair.models.registry import ESTIMATORS
 from everypair.neural.functions import PureTower, SparseRows, register_tower
 from everypair.neural.trees import leaves
 from everypair.testing import RecommenderContract, block_matrix
@@ -22,6 +23,8 @@ SMALL = {"widths": (8,), "rank": 3, "max_iter": 30, "learning_rate": 0.02, "rand
 
 
 class TestTwoTower(RecommenderContract):
+    offers = frozenset({*ESTIMATORS["TwoTower"].offers, "n_threads", "dtype"})
+
     def make_model(self, **params):
         return TwoTower(**{**SMALL, **params})
 
@@ -251,7 +254,7 @@ def test_bad_descriptions_are_refused():
         model.fold_in_users()
     with pytest.raises(ValueError, match="give those as well"):
         model.fold_in_users(features=np.eye(3), weights=[1.0])
-    with pytest.raises(NotImplementedError, match="use OneClassMF"):
+    with pytest.raises(AttributeError, match="TwoTower has no explain: OneClassMF, "):
         model.explain(0, 0)
     narrow = PureTower(table, lambda theta, parts: theta[0][parts["ids"], :2])
     with pytest.raises(ValueError, match=r"one row of 3 numbers \(rank\) per entity"):

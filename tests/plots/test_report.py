@@ -172,7 +172,7 @@ EVERY = [
     ItemItem(),
     Popularity(),
     Blend(models=[ItemItem(), MODEL]),
-    EnsembleMF(2, rank=4, max_iter=3),
+    EnsembleMF(n_models=2, rank=4, max_iter=3),
     BPR(rank=4, max_iter=3),
 ]
 

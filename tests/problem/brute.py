@@ -251,7 +251,7 @@ def build(
         layout=Layout(COLUMNS - 2 * biased, biased),
         dtype=dtype,
         n_threads=n_threads,
-        informed=tuple(side.side_information(dtype, dense_features) for side in known),
+        side_information=tuple(side.side_information(dtype, dense_features) for side in known),
     )
 
     def rounded(array):

@@ -36,7 +36,7 @@ def every_pair(problem, known=(None, None), n_threads=1):
     return Objective(
         problem.pairs, plain.loss, plain.negatives, problem.ridge,
         layout=Layout(COLUMNS - 2 * dense.biased, dense.biased),
-        dtype=plain.dtype, n_threads=n_threads, informed=known, negative_loss="same",
+        dtype=plain.dtype, n_threads=n_threads, side_information=known, negative_loss="same",
     )  # fmt: skip
 
 

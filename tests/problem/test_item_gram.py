@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair.problem.item_gram import Columns, ItemGram, degree_weights, dense_gram
+from everypair.problem.item_gram import ItemColumns, ItemGram, degree_weights, dense_gram
 
 
 def random_likes(users=300, items=170, seed=0, dislikes=0.0):
@@ -45,7 +45,7 @@ def test_nearest_of_columns_that_came_later():
     gram = ItemGram.of(matrix[:, :150], weights)
     whole = (matrix.T @ matrix.multiply(weights[:, None])).toarray()
     scores = whole[:150, 150:] / np.sqrt(np.maximum(np.diff(matrix[:, :150].tocsc().indptr), 1))[:, None]
-    nearest = gram.nearest_of(Columns.of(matrix[:, 150:], np.float64), 5)
+    nearest = gram.nearest_of(ItemColumns.of(matrix[:, 150:], np.float64), 5)
     for line, column in zip(nearest, scores.T):
         chosen = gram.order[line[line >= 0]]
         np.testing.assert_allclose(np.sort(column[chosen]), np.sort(column[column > 0])[-5:])

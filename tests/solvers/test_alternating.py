@@ -47,22 +47,6 @@ def test_the_kept_gram_matrix_is_used():
     assert not np.array_equal(solver.step(wrong).left, solver.step(forgotten).left)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_do_not_change_a_bit(dtype):
-    results = []
-    for n_threads in (1, 2):
-        problem = build(Case(), shape=(500, 200), dtype=dtype, n_threads=n_threads)
-        solver = Alternating(problem.objective, RowSteps())
-        state = Factors(*start(problem.dense, dtype=dtype))
-        for _ in range(3):
-            state = solver.step(state)
-        results.append(state)
-    one, two = results
-    assert one.objective == two.objective
-    assert np.array_equal(one.left, two.left)
-    assert np.array_equal(one.right, two.right)
-
-
 @pytest.mark.parametrize("loss", PLAIN_LOSSES)
 def test_many_sweeps_end_where_both_gradients_vanish(loss):
     problem = build(Case(loss=loss), reg=(0.5, 0.5))

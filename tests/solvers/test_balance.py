@@ -8,7 +8,6 @@ from everypair.solvers import balance
 from everypair.solvers.alternating import Alternating
 from everypair.solvers.balance import Balance, balancing
 from everypair.solvers.half_step import RowSteps
-from everypair.solvers.momentum import Momentum
 from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
 from everypair.training.start import random_start
@@ -87,21 +86,3 @@ def test_no_ridge_no_balance():
     plain = Alternating(problem.objective, RowSteps())
     swept = plain.step(Factors(*start(problem.dense)))
     assert Balance(problem.objective)(swept) is swept
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_do_not_change_a_bit(dtype):
-    ends = []
-    for n_threads in (1, 2, 3):
-        problem = build(Case(), shape=(5000, 200), dtype=dtype, n_threads=n_threads)
-        objective = problem.objective
-        solver = Momentum(Alternating(objective, RowSteps()), n_threads, Balance(objective))
-        state = Factors(*start(problem.dense, dtype=dtype))
-        for _ in range(6):
-            state = solver.step(state)
-        ends.append(state)
-    assert ends[0].objective == pytest.approx(problem.objective.value(state.left, state.right), rel=1e-5)
-    for other in ends[1:]:
-        assert other.objective == ends[0].objective
-        assert np.array_equal(other.left, ends[0].left)
-        assert np.array_equal(other.right, ends[0].right)

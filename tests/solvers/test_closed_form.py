@@ -74,7 +74,7 @@ def test_alternating_minimisation_reaches_it_as_the_ridge_vanishes():
     negatives = Negatives.from_scheme(pairs, 1.0)
     objective = Objective(
         pairs, "squared", negatives, Ridge.checked(1e-9, 0), dtype=np.float64,
-        informed=(SideInformation(Features(X), 1e-9, own=False), None),
+        side_information=(SideInformation(Features(X), 1e-9, own=False), None),
     )  # fmt: skip
     solver = Alternating(objective, None, SideSteps("tron", steps=4, cg_tol=1e-6, cg_steps=200))
     start = random_start(objective, Layout(RANK), np.random.default_rng(0))

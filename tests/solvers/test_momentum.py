@@ -8,7 +8,7 @@ from everypair.problem.layout import Layout
 from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Status, StopRules, run
-from everypair.solvers.momentum import GROW, MOST, SHRINK, START, Momentum, Moving
+from everypair.solvers.momentum import GROW, MOST, SHRINK, START, ArraySpace, Momentum, MomentumState
 from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
 from everypair.training.start import random_start
@@ -24,9 +24,9 @@ def test_the_kernel_is_its_formula():
     extrapolate(2, 6, now, before, 0.7, out)
     np.testing.assert_allclose(out[2:6], (now + 0.7 * (now - before))[2:6], rtol=1e-15)
     assert not out[[0, 1, 6]].any()
-    begun, after = random.normal(size=(2, 7, 3))
-    expected = np.sum(((begun - after) * (after - now))[2:6])
-    assert turned_back(2, 6, now, begun, after) == pytest.approx(expected, rel=1e-13)
+    origin, after = random.normal(size=(2, 7, 3))
+    expected = np.sum(((origin - after) * (after - now))[2:6])
+    assert turned_back(2, 6, now, origin, after) == pytest.approx(expected, rel=1e-13)
 
 
 class Scripted:
@@ -46,7 +46,7 @@ class Scripted:
 
 def test_sweeps_begin_further_along_and_a_rise_is_dropped():
     solver = Scripted([10.0, 9.0, 8.0, 9.5, 7.0, 6.0])
-    momentum, state = Momentum(solver), Factors(np.zeros((1, 1)), np.zeros((1, 1)))
+    momentum, state = Momentum(solver, ArraySpace()), Factors(np.zeros((1, 1)), np.zeros((1, 1)))
     states = []
     for _ in range(5):
         state = momentum.step(state)
@@ -57,14 +57,14 @@ def test_sweeps_begin_further_along_and_a_rise_is_dropped():
     assert solver.begun == pytest.approx([0, 1, third, fourth, third + 1, solver.begun[-1]])
     assert states[3].beta == pytest.approx(SHRINK * GROW * START)
     assert states[4].beta == pytest.approx(GROW * SHRINK * GROW * START)
-    assert isinstance(state, Moving)
+    assert isinstance(state, MomentumState)
     assert START < MOST
 
 
 def test_a_sweep_that_turns_back_counts_but_slows_the_next():
     third = 2 + START  # where the third sweep begins; it goes back by a quarter of the way from 2
     solver = Scripted([10.0, 9.0, 8.0, 7.0], [1, 1, -0.25 * START, 1])
-    momentum, state = Momentum(solver), Factors(np.zeros((1, 1)), np.zeros((1, 1)))
+    momentum, state = Momentum(solver, ArraySpace()), Factors(np.zeros((1, 1)), np.zeros((1, 1)))
     for _ in range(3):
         state = momentum.step(state)
     assert state.objective == 8.0
@@ -80,7 +80,7 @@ def test_the_optimum_is_that_of_plain_sweeps(loss, biases):
     plain = Alternating(problem.objective, RowSteps(newton=2, cg=5))
     ends = [
         run(solver, Factors(*start(problem.dense)), StopRules(2000, 1e-13))
-        for solver in (plain, Momentum(plain))
+        for solver in (plain, Momentum(plain, ArraySpace()))
     ]  # fmt: skip
     assert ends[1].status == Status.CONVERGED
     assert ends[1].state.objective == pytest.approx(ends[0].state.objective, rel=1e-8)
@@ -99,7 +99,7 @@ def test_features_and_graphs_move_along(embeddings):
     )
     problem = build(Case(biases="biased"), shape=(20, 14), known=known, reg=(1.0, 1.0), exponent=0)
     objective = problem.objective
-    solver = Momentum(Alternating(objective, RowSteps(), SideSteps()))
+    solver = Momentum(Alternating(objective, RowSteps(), SideSteps()), ArraySpace())
     state = random_start(objective, Layout(COLUMNS - 2, True), np.random.default_rng(0))
     values = []
     for _ in range(12):
@@ -107,19 +107,3 @@ def test_features_and_graphs_move_along(embeddings):
         values.append(state.objective)
         assert state.objective == pytest.approx(objective.value(state.parameters(0), state.parameters(1)), rel=1e-9)
     assert np.diff(values).max() <= 1e-12 * abs(values[0])
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_do_not_change_a_bit(dtype):
-    ends = []
-    for n_threads in (1, 2, 3):
-        problem = build(Case(), shape=(500, 200), dtype=dtype, n_threads=n_threads)
-        solver = Momentum(Alternating(problem.objective, RowSteps()), n_threads)
-        state = Factors(*start(problem.dense, dtype=dtype))
-        for _ in range(6):
-            state = solver.step(state)
-        ends.append(state)
-    for other in ends[1:]:
-        assert other.objective == ends[0].objective
-        assert np.array_equal(other.left, ends[0].left)
-        assert np.array_equal(other.right, ends[0].right)

@@ -6,9 +6,7 @@ import pytest
 from everypair.data import Pairs
 from everypair.problem import Negatives, Objective, Ridge
 from everypair.problem.layout import Layout
-from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
-from everypair.solvers.state import Factors
 
 M, N = 24, 18
 COLUMNS = 6  # of the factors, bias columns included: each width is a kernel to compile for each size of block
@@ -51,31 +49,3 @@ def test_blocks_serve_other_losses(loss):
     newton, _ = half_step(problem, right, left, gram, TO_OPTIMUM[left.dtype])
     block, _ = half_step(problem, right, left, gram, RowSteps(block=3, newton=500))
     np.testing.assert_allclose(block, newton, atol=1e-6)
-
-
-@pytest.mark.parametrize("block", [None, 3, COLUMNS], ids=["newton", "block", "als"])
-def test_relative_gradient_ends_below_a_millionth(block):
-    objective, left, right = make("squared", "constant", False)
-
-    def size(state):
-        return np.sqrt(sum(np.sum(objective.gradient(side, state.left, state.right) ** 2) for side in (0, 1)))
-
-    state = Factors(left, right)
-    first = size(state)
-    solver = Alternating(objective, RowSteps(cg=4, block=block))
-    for sweep in range(1500):
-        state = solver.step(state)
-        if sweep % 50 == 49 and size(state) < 1e-6 * first:
-            return
-    raise AssertionError(f"the gradient is {size(state) / first} of what it was")
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_do_not_change_a_bit(dtype):
-    objective, left, right = make("logistic", "constant", False, dtype=dtype)
-    steps = RowSteps(block=3)
-    one = Alternating(objective, steps).step(Factors(left, right))
-    objective.n_threads = 2
-    two = Alternating(objective, steps).step(Factors(left, right))
-    assert np.array_equal(one.left, two.left)
-    assert np.array_equal(one.right, two.right)

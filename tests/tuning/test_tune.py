@@ -24,10 +24,11 @@ from everypair import (
 from everypair.data import read_events
 from everypair.data.splits import hold_out
 from everypair.evaluate import ranking_metrics
+from everypair.metrics.per_row import average_rows, rows_error
 from everypair.tuning import search, trial
 from everypair.tuning.search import crossed_gains
 from everypair.tuning.trial import Trial
-from everypair.tuning.users import HeldOut, Means, mean, standard_error
+from everypair.tuning.users import HalvedUsers, Means
 
 
 def groups(users=120, items=60, seed=0):
@@ -145,7 +146,7 @@ def test_choosing_among_equals_gains_nothing():
         gains = crossed_gains(tried, tried[0].final, in_first)
         naive.append(max(one.means.all for one in tried) - tried[0].means.all)
         if gains.any():
-            honest.append(gains.mean() / standard_error(gains))
+            honest.append(gains.mean() / rows_error(gains))
     assert np.mean(naive) > 0.04
     assert abs(np.mean(honest)) < 3 / np.sqrt(300)
     assert 0.8 < np.std(honest) < 1.2  # and the standard error is one
@@ -164,9 +165,9 @@ def test_users_are_measured_as_everywhere():
     train, test = hold_out(MATRIX, "random", None, 3)
     fitted = model().fit(train)
     for metric in ("ndcg@10", "recall@5", "auc", "map"):
-        held_out = HeldOut(train, test, metric, 0, 1)
+        held_out = HalvedUsers(train, test, metric, 0, 1)
         values = held_out.values(lambda users: fitted.score_users(users))
-        assert mean(values) == pytest.approx(ranking_metrics(fitted, train, test)[metric])
+        assert average_rows(values) == pytest.approx(ranking_metrics(fitted, train, test)[metric])
         halves = held_out.means(values)
         first = np.count_nonzero(held_out.in_first)
         assert abs(2 * first - len(values)) <= 1
@@ -176,9 +177,10 @@ def test_users_are_measured_as_everywhere():
 def test_at_most_so_many_users(monkeypatch):
     monkeypatch.setattr("everypair.tuning.users.MOST_USERS", 30)
     train, test = hold_out(MATRIX, "random", None, 3)
-    held_out = HeldOut(train, test, "ndcg@10", 0, 1)
-    assert len(held_out.users) == 30
-    assert np.array_equal(held_out.positives.toarray(), (test[held_out.users].toarray() > 0))
+    held_out = HalvedUsers(train, test, "ndcg@10", 0, 1)
+    users = held_out.held_out.users
+    assert len(users) == 30
+    assert np.array_equal(held_out.held_out.positives.toarray(), (test[users].toarray() > 0))
 
 
 @pytest.mark.parametrize(
@@ -280,15 +282,15 @@ def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
     assert not found.beats_default
     assert "not checked on other users" in found.verdict
     best = max(found.table, key=lambda row: row["ndcg@10"])
-    assert found.found == {name: best[name] for name in found.space}
-    assert {name: found.model.get_params()[name] for name in found.found} in (
-        found.found, {"negative_weight": "auto", "reg": "auto", "weighting": None}
+    assert found.best == {name: best[name] for name in found.space}
+    assert {name: found.model.get_params()[name] for name in found.best} in (
+        found.best, {"negative_weight": "auto", "reg": "auto", "weighting": None}
     )  # fmt: skip
     assert found.model.recommend([0], n=2)[0].shape == (1, 2)
 
 
 def test_ctrl_c_inside_a_sweep_of_a_trial(monkeypatch):
-    watch, calls = trial.Watch.__call__, []
+    watch, calls = trial.SweepWatch.__call__, []
 
     def pressed(self, sweep):
         calls.append(1)
@@ -297,7 +299,7 @@ def test_ctrl_c_inside_a_sweep_of_a_trial(monkeypatch):
             time.sleep(1)
         return watch(self, sweep)
 
-    monkeypatch.setattr(trial.Watch, "__call__", pressed)
+    monkeypatch.setattr(trial.SweepWatch, "__call__", pressed)
     with pytest.warns(InterruptedTraining, match="best so far") as said:
         found = tune(model(), MATRIX, trials=30)
     assert (len(said), found.interrupted) == (1, True)

@@ -181,8 +181,8 @@ def model_file() -> str:
     parts = [
         ("64 bytes", "magic, version,", "lengths, SHA-256", 130, "two"),
         ("header", "JSON: class, parameters,", "names, shapes, checksums", 200, "three"),
-        ("array", "left_factors", "64-byte aligned", 130, "one"),
-        ("array", "right_factors", "memory-mapped", 130, "one"),
+        ("array", "user_factors", "64-byte aligned", 130, "one"),
+        ("array", "item_factors", "memory-mapped", 130, "one"),
         ("…", "what users have seen,", "ids as text", 130, "one"),
     ]
     x = 16.0

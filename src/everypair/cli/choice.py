@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 import json
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any
 
 import typer
@@ -26,7 +26,7 @@ class ModelChoice:
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="A parameter, again and again: rank=32, reg=0.1, biases=true.",
+            help="A parameter, again and again: rank=32, biases=true, users.feature_reg=2, solver.cg_steps=3.",
             rich_help_panel=PANEL,
         ),
     ] = None
@@ -43,22 +43,43 @@ class ModelChoice:
         if self.model not in RECOMMENDERS:
             raise ValueError(f"there is no model {self.model!r}: choose one of {', '.join(RECOMMENDERS)}.")
         cls = estimator_class(self.model)
-        known = list(inspect.signature(cls).parameters)
+        values = {one.name: one.default for one in fields(cls)}
         named = [parsed(one) for one in self.parameters or ()]
         if self.rank is not None:
             named.append(("rank", self.rank))
-        given = dict(named)
-        if len(given) < len(named):
+        if len(dict(named)) < len(named):
             raise ValueError("a parameter is set twice: say each of them once.")
-        for name in given:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                raise ValueError(
-                    f"{self.model} has no parameter {name!r}{f', did you mean {near[0]!r}?' if near else ''}; "
-                    f"it has {', '.join(known) or 'none'}."
-                )
         usual = {"random_state": self.seed, "n_threads": self.threads}
-        return cls(**{name: value for name, value in usual.items() if name in known} | given)
+        values |= {name: value for name, value in usual.items() if name in values}
+        for name, value in sorted(named, key=lambda one: "." in one[0]):  # what belongs to a parameter comes after it
+            whole, _, detail = name.partition(".")
+            _check_known(self.model, whole, values)
+            values[whole] = _with_detail(name, values[whole], detail, value) if detail else value
+        return cls(**values)
+
+
+def _check_known(owner: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        raise ValueError(
+            f"{owner} has no parameter {name!r}{f', did you mean {near[0]!r}?' if near else ''}; "
+            f"it has {', '.join(known) or 'none'}."
+        )
+
+
+def _with_detail(name: str, owner: Any, detail: str, value: Any) -> Any:
+    """A parameter that is an object, or the name of a solver, with one of its fields changed.
+
+    >>> _with_detail("solver.cg_steps", "newton", "cg_steps", 3)
+    Newton(cg_steps=3, momentum=False)
+    """
+    from everypair.solvers.choose import Newton
+
+    whole = Newton.of(owner) or owner
+    if not is_dataclass(whole) or isinstance(whole, type):
+        raise ValueError(f"--set {name}: {name.removesuffix('.' + detail)}={owner!r} has no parameters of its own.")
+    _check_known(type(whole).__name__, detail, [one.name for one in fields(whole)])
+    return replace(whole, **{detail: value})
 
 
 def parsed(text: str) -> tuple[str, Any]:
@@ -68,7 +89,7 @@ def parsed(text: str) -> tuple[str, Any]:
     (('rank', 32), ('loss', 'squared'), ('negative_scheme', ('item-count', 0.5)), ('tol', None))
     """
     name, equals, value = text.partition("=")
-    if not equals or not name.strip().isidentifier() or not value.strip():
+    if not equals or not all(map(str.isidentifier, name.strip().split("."))) or not value.strip():
         raise ValueError(f"--set {text!r} must be a parameter and its value, such as --set rank=32.")
     return name.strip(), value_of(value.strip())
 

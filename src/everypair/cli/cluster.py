@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from everypair.cli.reading import Reading
+
 PART_ROWS = 2**16  # users of one Parquet file
 LOCAL = "local:"
 
@@ -44,26 +46,33 @@ def connected(where: str) -> Iterator[Any]:
 def fit_there(
     model: Any,
     events: Path,
-    read: dict[str, Any],
+    reading: Reading,
     where: str,
     shards: int | None,
     checkpoint: Path | None,
-    progress: Any,
-) -> Any:
+    quiet: bool,
+) -> None:
     """Fit a model on a folder of event files, or on one file, which the workers read."""
     from everypair import OneClassMF
     from everypair.distribute import Cluster, ShardCheckpoint
+    from everypair.progress import Progress
+    from everypair.training.train import shown_sweeps
 
     if not isinstance(model, OneClassMF):
         raise ValueError(f"{type(model).__name__} is not trained on a cluster: leave out --model, or --cluster.")
-    callbacks = [progress, *([] if checkpoint is None else [ShardCheckpoint(checkpoint)])]
-    with connected(where) as client:
-        return model.fit(events, client=Cluster(client, shards=shards, read=read, gather=True), callbacks=callbacks)
+    read = reading.options()
+    if (read.pop("min_user_events"), read.pop("min_item_events")) != (1, 1):
+        raise ValueError("--min-user-events and --min-item-events are not known file by file: leave out --cluster.")
+    read["verbose"] = not quiet
+    keep = () if checkpoint is None else (ShardCheckpoint(checkpoint),)
+    with Progress(model.max_iter, "sweeps", quiet, at_most=True) as progress, connected(where) as client:
+        there = Cluster(client, shards=shards, read=read, gather=True)
+        model.fit(events, client=there, callbacks=[shown_sweeps(progress), *keep])
 
 
-def write_all_lists(path: Path, users: int, asked: dict[str, Any], folder: Path, where: str) -> list[str]:
+def write_all_lists(path: Path, users: int, filters: dict[str, Any], folder: Path, where: str) -> list[str]:
     """Have workers, which see the model file, write the lists of everybody: a Parquet file for every run of users."""
-    from everypair.distribute.answering.output import check_folder
+    from everypair.distribute.output import check_folder
     from everypair.distribute.tasks import Tasks
 
     check_folder(folder)
@@ -72,7 +81,7 @@ def write_all_lists(path: Path, users: int, asked: dict[str, Any], folder: Path,
         return tasks.get(
             [
                 tasks.task(
-                    "recommend-all", _write_part, str(path.absolute()), start, min(start + PART_ROWS, users), asked,
+                    "recommend-all", _write_part, str(path.absolute()), start, min(start + PART_ROWS, users), filters,
                     f"{folder.absolute()}/part-{number:05d}.parquet",
                 )
                 for number, start in enumerate(range(0, users, PART_ROWS))
@@ -80,19 +89,15 @@ def write_all_lists(path: Path, users: int, asked: dict[str, Any], folder: Path,
         )  # fmt: skip
 
 
-def _write_part(path: str, start: int, stop: int, asked: dict[str, Any], part: str) -> str:
+def _write_part(path: str, start: int, stop: int, filters: dict[str, Any], part: str) -> str:
     import numpy as np
 
     from everypair import load
-    from everypair.distribute.answering.output import write_lists
+    from everypair.distribute.output import write_lists
     from everypair.distribute.solving.work import worker_threads
-    from everypair.models.recommend.recommender import in_positions, known_ids
 
-    model = load(path, mmap=True)
-    known, rows = known_ids(model), np.arange(start, stop)
-    view = in_positions(model)
-    view.n_threads = worker_threads()
-    items, scores = view.recommend(rows, **asked)
-    names = (rows, None) if known is None else (known.users.values[rows], known.items.values)
-    write_lists(part, names[0], items, scores, names[1])
+    model = load(path, mmap=True).set_params(n_threads=worker_threads())
+    users = np.arange(start, stop) if model.user_ids_ is None else model.user_ids_.values[start:stop]
+    items, scores = model.recommend(users, **filters)
+    write_lists(part, users, items, scores)
     return part

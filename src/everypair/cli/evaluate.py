@@ -38,7 +38,7 @@ def evaluate(
     everypair evaluate events.csv --split last --set rank=32
     """
     from everypair.cli.model_files import is_model_file
-    from everypair.cli.training import HeldOut, as_values, fitted, measured, show_metrics, split
+    from everypair.cli.training import HeldOutEvents, fitted, measured, split
 
     ks = k or [10]
     if test is not None and (how, share, count) != ("entries", 0.1, 1):
@@ -53,24 +53,23 @@ def evaluate(
         if test is None:
             parts = split(events, how, share, count, choice.seed)
         else:
-            parts = HeldOut(events, reading.read(test, run.quiet))
+            parts = HeldOutEvents(events, reading.read(test, run.quiet))
         model = fitted(model, parts.train, tables.read(parts.train, run.quiet), run.quiet)
     found = measured(model, parts, ks)
     if run.json_output:
-        show({"pairs": parts.test.matrix.nnz, "results": as_values(found)})
+        show({"pairs": found.pairs, "results": found.values()})
     else:
-        show_metrics(found, ks, f"On {parts.test.matrix.nnz:,} pairs held out:")
+        found.show()
 
 
 def _loaded(source: Path, test: Path | None, reading: Reading, quiet: bool) -> tuple[Any, Any]:
     """A model, and what it was fitted on as events, beside those of the test file."""
-    from everypair.cli.model_files import load_recommender, names_of
-    from everypair.cli.training import HeldOut
+    from everypair.cli.model_files import ids_of, load_recommender
+    from everypair.cli.training import HeldOutEvents
     from everypair.data.events import Events
 
     if test is None:
         raise ValueError(f"{source} is a model: name the file of held-out events too, or evaluate a file of events.")
     model = load_recommender(source)
-    users, items = names_of(model)
-    train = Events(model.interactions_, users, items, None, 0)
-    return model, HeldOut(train, reading.read(test, quiet))
+    train = Events(model.interactions_, *ids_of(model), None, 0)
+    return model, HeldOutEvents(train, reading.read(test, quiet))

@@ -23,23 +23,19 @@ def explain(
 
     everypair explain model.ep ann iron
     """
-    from everypair.cli.model_files import load_recommender, names_of, typed
-    from everypair.models.recommend.recommender import in_positions
+    from everypair.cli.model_files import ids_of, load_recommender, offered, typed
 
     loaded = load_recommender(model)
-    users, items = names_of(loaded)
-    row, column = typed([user], users, "user")[0], typed([item], items, "item")[0]
-    ask = getattr(in_positions(loaded), "explain", None)
-    if ask is None:
-        raise ValueError(f"{type(loaded).__name__} has no explanations: OneClassMF, ItemItem and Blend have.")
-    why = ask(int(row), int(column))
-    names, shares = items.values[why.items].tolist(), why.contributions.tolist()
+    users, items = ids_of(loaded)
+    (row,), (column,) = typed([user], users, "user"), typed([item], items, "item")
+    why = offered(loaded, "explain")(row, column)
+    names, shares = why.items.tolist(), why.contributions.tolist()
     if run.json_output:
-        values = {"user": users[row], "item": items[column], "score": why.score, "base": why.base}
+        values = {"user": row, "item": column, "score": why.score, "base": why.base}
         show({**values, "items": names[:n], "contributions": shares[:n]})
         return
     rows = [[str(name), f"{share:+.4f}"] for name, share in zip(names[:n], shares[:n])]
     if len(names) > n:
         rows.append([f"{len(names) - n} more", f"{sum(shares[n:]):+.4f}"])
     rows += [["(without any of them)", f"{why.base:+.4f}"], ["score", f"{why.score:+.4f}"]]
-    table(["because of", "contribution"], rows, f"{users[row]} and {items[column]}")
+    table(["because of", "contribution"], rows, f"{row} and {column}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -11,6 +11,7 @@ from everypair.cli.choice import ModelChoice
 from everypair.cli.options import Run, command
 from everypair.cli.reading import FeatureTables, Reading
 from everypair.cli.say import note, show
+from everypair.cli.training import HeldOutMetrics, fitted, measured, split
 
 
 @command
@@ -35,67 +36,61 @@ def fit(
 
     everypair fit events.csv --output model.ep --rank 32
     """
-    from everypair import Checkpoint
-    from everypair.cli.training import as_values, fitted, measured, show_metrics, split
+    from everypair.cli.cluster import fit_there
+    from everypair.models.parameters import Iterating
     from everypair.store.write import check_place
 
     check_place(output)
     model = choice.build()
-    if cluster is not None:
-        if holdout is not None or any(value is not None for value in vars(tables).values() if value != "error"):
+    if cluster is None:
+        if shards is not None:
+            raise ValueError("--shards belongs to --cluster.")
+        log = _fit_here(model, choice, events, reading, tables, holdout, checkpoint, run.quiet)
+    else:
+        if holdout is not None or tables != FeatureTables():
             raise ValueError("--cluster trains on events alone: leave out --holdout and features, or fit in Python.")
-        _fit_on_cluster(model, events, reading, cluster, shards, checkpoint, run)
-        model.save(output, serve_only=serve_only)
-        users, items = model.interactions_.shape
-        told = {"output": output, "model": choice.model, "users": users, "items": items, "sweeps": model.n_iter_}
-        if run.json_output:
-            seconds = model.history_[-1]["seconds"]
-            show({**told, "pairs": model.interactions_.nnz, "seconds": seconds, "status": model.status_})
-        else:
-            note(f"{users:,} users × {items:,} items, {model.interactions_.nnz:,} pairs.", run.quiet)
-            note(f"{model.n_iter_} sweeps in {model.history_[-1]['seconds']:.2f} s. {model.status_}", run.quiet)
-            print(f"{choice.model} written to {output}.")
-        return
-    if shards is not None:
-        raise ValueError("--shards belongs to --cluster.")
-    data = reading.read(events, run.quiet)
-    features = tables.read(data, run.quiet)
-    found = None
-    if holdout is not None:
-        parts = split(data, "entries", holdout, 1, choice.seed)
-        found = measured(fitted(choice.build(), parts.train, features, run.quiet), parts, [10])
-    keep = () if checkpoint is None else (Checkpoint(checkpoint),)
-    fitted(model, data, features, run.quiet, keep)
+        fit_there(model, events, reading, cluster, shards, checkpoint, run.quiet)
+        log = Log()
     model.save(output, serve_only=serve_only)
-    users, items = data.matrix.shape
-    history = getattr(model, "history_", None) or []
+    (users, items), pairs = model.interactions_.shape, model.interactions_.nnz
+    iterates = isinstance(model, Iterating)
+    history = model.history_ if iterates else []
+    seconds, status = (history[-1]["seconds"], model.status_) if history else (None, None)
     if run.json_output:
         show({
-            "output": output, "model": choice.model, "users": users, "items": items, "pairs": data.matrix.nnz,
-            "duplicates": data.duplicates, "dropped": dict(data.dropped), "sweeps": len(history) or None,
-            "seconds": history[-1]["seconds"] if history else None, "status": getattr(model, "status_", None),
-            "held_out": None if found is None else as_values(found),
+            "output": output, "model": choice.model, "users": users, "items": items, "pairs": pairs,
+            "duplicates": log.duplicates, "dropped": log.dropped, "sweeps": len(history) or None, "seconds": seconds,
+            "status": status, "held_out": None if log.held_out is None else log.held_out.values(),
         })  # fmt: skip
-    else:
-        if found is not None:
-            show_metrics(found, [10], f"On {parts.test.matrix.nnz:,} pairs held out:")
-        left_out = "".join(f", {count:,} left out ({why})" for why, count in data.dropped.items())
-        note(f"{users:,} users × {items:,} items, {data.matrix.nnz:,} pairs{left_out}.", run.quiet)
-        if history:
-            note(f"{len(history)} sweeps in {history[-1]['seconds']:.2f} s. {model.status_}", run.quiet)
-        print(f"{choice.model} written to {output}.")
+        return
+    if log.held_out is not None:
+        log.held_out.show()
+    left_out = "".join(f", {count:,} left out ({why})" for why, count in (log.dropped or {}).items())
+    note(f"{users:,} users × {items:,} items, {pairs:,} pairs{left_out}.", run.quiet)
+    if history:
+        note(f"{len(history)} sweeps in {seconds:.2f} s. {status}", run.quiet)
+    print(f"{choice.model} written to {output}.")
 
 
-def _fit_on_cluster(
-    model: Any, events: Path, reading: Reading, where: str, shards: int | None, checkpoint: Path | None, run: Run
-) -> None:
-    from everypair.cli.cluster import fit_there
-    from everypair.progress import Progress
-    from everypair.training.train import shown_sweeps
+class Log(NamedTuple):
+    """What was joined and left out in reading (workers do not tell), and what was measured on held-out pairs."""
 
-    read = reading.options()
-    if (read.pop("min_user_events"), read.pop("min_item_events")) != (1, 1):
-        raise ValueError("--min-user-events and --min-item-events are not known file by file: leave out --cluster.")
-    read["verbose"] = not run.quiet
-    with Progress(getattr(model, "max_iter", 0), "sweeps", run.quiet, at_most=True) as progress:
-        fit_there(model, events, read, where, shards, checkpoint, shown_sweeps(progress))
+    duplicates: int | None = None
+    dropped: dict[str, int] | None = None
+    held_out: HeldOutMetrics | None = None
+
+
+def _fit_here(
+    model: Any, choice: ModelChoice, events: Path, reading: Reading, tables: FeatureTables, holdout: float | None,
+    checkpoint: Path | None, quiet: bool,
+) -> Log:  # fmt: skip
+    from everypair import Checkpoint
+
+    data = reading.read(events, quiet)
+    features = tables.read(data, quiet)
+    held_out = None
+    if holdout is not None:
+        parts = split(data, "entries", holdout, 1, choice.seed)
+        held_out = measured(fitted(choice.build(), parts.train, features, quiet), parts, [10])
+    fitted(model, data, features, quiet, () if checkpoint is None else (Checkpoint(checkpoint),))
+    return Log(data.duplicates, dict(data.dropped), held_out)

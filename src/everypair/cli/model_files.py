@@ -29,23 +29,30 @@ def load_recommender(path: Path) -> Any:
     return model
 
 
-def names_of(model: Any) -> tuple[Any, Any]:
+def offered(model: Any, method: str) -> Any:
+    """A method that only some recommenders have, or the sentence that says which."""
+    try:
+        return getattr(model, method)
+    except AttributeError as failure:
+        raise ValueError(f"{failure}") from None
+
+
+def ids_of(model: Any) -> tuple[Any, Any]:
     """Return the ids of a recommender's users and items, or their positions where it was fitted on a matrix."""
     from everypair.data import Ids
-    from everypair.models.recommend.recommender import known_ids
 
-    known = known_ids(model)
-    if known is not None:
-        return known.users, known.items
     rows, columns = model.interactions_.shape
-    return Ids(range(rows)), Ids(range(columns))
+    return (
+        Ids(range(rows)) if model.user_ids_ is None else model.user_ids_,
+        Ids(range(columns)) if model.item_ids_ is None else model.item_ids_,
+    )
 
 
-def typed(texts: list[str], ids: Any, kind: str) -> Any:
-    """Return the positions of ids that were typed: as text, or as numbers where ids are numbers."""
+def typed(texts: list[str], ids: Any, kind: str) -> list[Any]:
+    """Return ids that were typed as text: as they are, or as numbers where ids are numbers."""
     if ids.are_strings:
-        return ids.index(texts, kind)
+        return texts
     odd = next((text for text in texts if not text.strip().lstrip("-").isdecimal()), None)
     if odd is not None:
         raise ValueError(f"unknown {kind} {odd!r}: the {kind}s of this model are numbers, such as {ids[0]}.")
-    return ids.index([int(text) for text in texts], kind)
+    return list(map(int, texts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+from dataclasses import fields
 
 from everypair.cli.options import Run, command
 from everypair.cli.say import show, table
@@ -16,8 +16,7 @@ def models_(run: Run) -> None:
     if run.json_output:
         for name in RECOMMENDERS:
             try:
-                parameters = inspect.signature(estimator_class(name)).parameters
-                defaults = {one.name: one.default for one in parameters.values()}
+                defaults = {one.name: one.default for one in fields(estimator_class(name))}
             except ImportError:  # its extra is not installed
                 defaults = None
             show({"model": name, "about": ESTIMATORS[name].line, "parameters": defaults})

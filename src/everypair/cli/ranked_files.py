@@ -3,7 +3,7 @@
 csv, parquet     a line per answer: user, item, score, rank from 1
 jsonl            a line per user: {"user": …, "items": […], "scores": […]}
 
-Ids stay positions until they are written, so that a block holds numbers only.
+Where fewer items remain than were asked for, scores end in −∞: those places are left out.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
 from everypair.types import Array
 
-Block = Callable[[Array, Array, Array], None]  # positions of users, of their items (−1: none), and scores
+Block = Callable[[Array, Array, Array], None]  # ids of users, of their items, and scores
 FORMATS = ("csv", "parquet", "jsonl")
 COLUMNS = ("user", "item", "score", "rank")
 STDOUT = "-"
@@ -35,37 +35,35 @@ def format_of(output: Path, wanted: str | None) -> str:
         return "csv"
     if found not in FORMATS:
         raise ValueError(f"{output} says no format: end it in .csv, .parquet or .jsonl, or say --format.")
-    if found == "parquet":
-        _pyarrow()
     return found
 
 
 @contextmanager
-def ranked_file(output: Path, kind: str, users: Array, items: Array) -> Iterator[Block]:
-    """Open a file of answers; ``users`` and ``items`` are the ids that positions stand for."""
+def ranked_file(output: Path, kind: str, texts: tuple[bool, bool]) -> Iterator[Block]:
+    """Open a file of answers; ``texts`` says whether ids of users, and of items, are strings."""
     from everypair.store.write import replacing
 
     make = {"csv": _csv, "jsonl": _jsonl, "parquet": _parquet}[kind]
     if str(output) == STDOUT:
         sys.stdout.flush()
-        with make(sys.stdout.buffer, users, items) as write:
+        with make(sys.stdout.buffer, texts) as write:
             yield write
         sys.stdout.flush()
     else:
-        with replacing(output) as file, make(file, users, items) as write:
+        with replacing(output) as file, make(file, texts) as write:
             yield write
 
 
 @contextmanager
-def _csv(file: BinaryIO, users: Array, items: Array) -> Iterator[Block]:
+def _csv(file: BinaryIO, texts: tuple[bool, bool]) -> Iterator[Block]:
     text = io.TextIOWrapper(file, encoding="utf-8", errors="surrogatepass", newline="", write_through=False)
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(COLUMNS)
 
-    def write(rows: Array, found: Array, scores: Array) -> None:
-        owners, answers, values, ranks = _long(rows, found, scores)
-        shown = np.char.mod("%.7g", values) if len(values) else values
-        lines.writerows(zip(users[owners].tolist(), items[answers].tolist(), shown.tolist(), ranks.tolist()))
+    def write(users: Array, items: Array, scores: Array) -> None:
+        owners, answers, values, ranks = _long(users, items, scores)
+        digits = np.char.mod("%.7g", values) if len(values) else values
+        lines.writerows(zip(owners.tolist(), answers.tolist(), digits.tolist(), ranks.tolist()))
 
     yield write
     text.flush()
@@ -73,47 +71,42 @@ def _csv(file: BinaryIO, users: Array, items: Array) -> Iterator[Block]:
 
 
 @contextmanager
-def _jsonl(file: BinaryIO, users: Array, items: Array) -> Iterator[Block]:
-    def write(rows: Array, found: Array, scores: Array) -> None:
-        for owner, one, values in zip(users[rows].tolist(), found, scores):
-            there = one >= 0
-            line = {"user": owner, "items": items[one[there]].tolist(), "scores": rounded(values[there])}
+def _jsonl(file: BinaryIO, texts: tuple[bool, bool]) -> Iterator[Block]:
+    def write(users: Array, items: Array, scores: Array) -> None:
+        for owner, answers, values in zip(users.tolist(), items, scores):
+            there = shown(values)
+            line = {"user": owner, "items": answers[there].tolist(), "scores": rounded(values[there])}
             file.write((json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
 
     yield write
 
 
 @contextmanager
-def _parquet(file: BinaryIO, users: Array, items: Array) -> Iterator[Block]:
-    pyarrow, parquet = _pyarrow()
-    names = [pyarrow.array(ids.tolist() if ids.dtype == object else ids) for ids in (users, items)]
-    schema = pyarrow.schema(
-        [("user", names[0].type), ("item", names[1].type), ("score", pyarrow.float32()), ("rank", pyarrow.int32())]
-    )
+def _parquet(file: BinaryIO, texts: tuple[bool, bool]) -> Iterator[Block]:
+    import pyarrow
+    from pyarrow import parquet
+
+    kinds = [pyarrow.string() if text else pyarrow.int64() for text in texts]
+    schema = pyarrow.schema(list(zip(COLUMNS, (*kinds, pyarrow.float32(), pyarrow.int32()))))
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
 
-        def write(rows: Array, found: Array, scores: Array) -> None:
-            owners, answers, values, ranks = _long(rows, found, scores)
-            writer.write_table(
-                pyarrow.table(
-                    [
-                        names[0].take(pyarrow.array(owners)),
-                        names[1].take(pyarrow.array(answers)),
-                        pyarrow.array(values.astype(np.float32)),
-                        pyarrow.array(ranks.astype(np.int32)),
-                    ],
-                    schema=schema,
-                )
-            )
+        def write(users: Array, items: Array, scores: Array) -> None:
+            columns = zip(schema.types, _long(users, items, scores))
+            writer.write_table(pyarrow.table([pyarrow.array(one, kind) for kind, one in columns], schema=schema))
 
         yield write
 
 
-def _long(rows: Array, found: Array, scores: Array) -> tuple[Array, Array, Array, Array]:
-    """One line per answer; places without one are left out."""
-    there = found >= 0
+def shown(scores: Array) -> Array:
+    """Which places of ranked lists hold an answer."""
+    return ~np.isneginf(scores)
+
+
+def _long(users: Array, items: Array, scores: Array) -> tuple[Array, Array, Array, Array]:
+    """One line per answer: its user, item, score and rank."""
+    there = shown(scores)
     lines, places = np.nonzero(there)
-    return rows[lines], found[there], scores[there], places + 1
+    return users[lines], items[there], scores[there], places + 1
 
 
 def rounded(values: Array) -> list[float]:
@@ -123,10 +116,3 @@ def rounded(values: Array) -> list[float]:
     [0.1, 1e-08]
     """
     return [float(f"{value:.7g}") for value in values.tolist()]
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    import pyarrow
-    from pyarrow import parquet
-
-    return pyarrow, parquet

@@ -93,9 +93,9 @@ class FeatureTables:
         from everypair.features import table_features
 
         found = {}
-        for side, kind, path, kinds, column, ids in (
-            ("left", "user", self.user_features, self.user_kind, self.user_id, events.user_ids),
-            ("right", "item", self.item_features, self.item_kind, self.item_id, events.item_ids),
+        for kind, path, kinds, column, ids in (
+            ("user", self.user_features, self.user_kind, self.user_id, events.user_ids),
+            ("item", self.item_features, self.item_kind, self.item_id, events.item_ids),
         ):
             if path is None:
                 if kinds or column:
@@ -112,7 +112,7 @@ class FeatureTables:
             except ValueError as failure:
                 said = str(failure).replace(IN_ORDER, "")
                 raise ValueError(re.sub(r"\bid=", f"--{kind}-id", said)) from None
-            found[f"{side}_features"] = features
+            found[f"{kind}_features"] = features
             first = ", ".join(features.names[:4]) + ", …" * (len(features.names) > 4)
             if not quiet:
                 note(f"{path}: {len(features.names)} features ({first}); --{kind}-kind chooses.")

@@ -21,10 +21,10 @@ SAME_BITS = 4096  # from so many rows on a product is cut in the same way, whate
 SHOWN_USERS = 20  # on a terminal
 
 
-class Asked(NamedTuple):
-    """Who is asked for: their ids, and how the answers of some of them, by position, are made."""
+class Request(NamedTuple):
+    """Whom the lists are for: their ids, and how the answers of some of them, by place, are made."""
 
-    names: Any
+    users: Any
     answer: Callable[[Any], tuple[Any, Any]]
 
 
@@ -63,9 +63,8 @@ def recommend(
 
     everypair recommend model.ep --all --output recommendations.parquet
     """
-    from everypair.cli.model_files import load_recommender, names_of, typed
+    from everypair.cli.model_files import ids_of, load_recommender, typed
     from everypair.cli.ranked_files import STDOUT, format_of, ranked_file
-    from everypair.models.recommend.recommender import in_positions
     from everypair.store.write import check_place
 
     chosen = [user, users, every or None, likes, new_users]
@@ -84,10 +83,9 @@ def recommend(
         if str(output) != STDOUT:
             check_place(output)
     loaded = load_recommender(model)
-    known_users, known_items = names_of(loaded)
-    view = in_positions(loaded)
+    known_users, known_items = ids_of(loaded)
     if threads is not None:
-        view.n_threads = threads
+        loaded.set_params(n_threads=threads)
     length = min(n, len(known_items))
     filters = {
         "n": length,
@@ -107,19 +105,17 @@ def recommend(
             files = f"{len(written)} file{'s' * (len(written) > 1)}"
             note(f"{len(known_users):,} users, {length} items each, in {files} of {output}.", run.quiet)
         return
-    asked = _asked(view, known_users, known_items, chosen, filters, reading, run.quiet)
+    request = _request(loaded, known_users, known_items, chosen, filters, reading, run.quiet)
     if output is None:
-        _print(asked, known_items, run)
+        _print(request, run)
         return
     rows = int(min(max(memory_mb * 2**20 / (BYTES_PER_ANSWER * length), 1), MOST_ROWS))
-    count = len(asked.names)
-    with (
-        ranked_file(output, form, asked.names, known_items.values) as write,
-        Progress(count, "users", run.quiet) as progress,
-    ):
-        for positions in _blocks(count, rows):
-            write(positions, *asked.answer(positions))
-            progress.reach(int(positions[-1]) + 1)
+    count = len(request.users)
+    texts = (request.users.dtype == object, known_items.are_strings)
+    with ranked_file(output, form, texts) as write, Progress(count, "users", run.quiet) as progress:
+        for part in _blocks(count, rows):
+            write(request.users[part], *request.answer(part))
+            progress.reach(part.stop)
     if str(output) != STDOUT:
         if run.json_output:
             show({"output": output, "users": count, "n": length})
@@ -127,29 +123,28 @@ def recommend(
             note(f"{count:,} users, {length} items each, written to {output}.", run.quiet)
 
 
-def _asked(
-    view: Any, users: Any, items: Any, chosen: list[Any], filters: dict[str, Any], reading: Reading, quiet: bool
-) -> Asked:
-    """Known users by position, or rows of events of new ones."""
+def _request(
+    model: Any, users: Any, items: Any, chosen: list[Any], filters: dict[str, Any], reading: Reading, quiet: bool
+) -> Request:
+    """Known users by id, or rows of events of new ones."""
     import numpy as np
 
+    from everypair import read_events
     from everypair.cli.model_files import typed
 
     user, file, every, likes, new_users = chosen
     if likes is None and new_users is None:
-        positions = np.arange(len(users))
+        names = users.values
         if not every:
-            positions = typed(user if file is None else _listed(file, users), users, "user")
-        return Asked(users.values[positions], lambda rows: view.recommend(positions[rows], **filters))
-    if likes is not None:
-        import scipy.sparse as sp
-
-        places = np.unique(typed(likes, items, "item"))
-        names = np.array(["new"], dtype=object)
-        matrix = sp.csr_array((np.ones(len(places), np.float32), places, [0, len(places)]), shape=(1, len(items)))
+            listed = typed(user if file is None else _listed(file, users), users, "user")
+            names = np.array(listed, dtype=names.dtype)
+        return Request(names, lambda part: model.recommend(names[part], **filters))
+    if likes is None:
+        events = reading.read(new_users, quiet)
     else:
-        names, matrix = _new(reading.read(new_users, quiet), items)
-    return Asked(names, lambda rows: view.recommend(interactions=matrix[rows], **filters))
+        events = read_events([("new", item) for item in dict.fromkeys(typed(likes, items, "item"))], verbose=False)
+    new, matrix = _new(events, items)
+    return Request(new, lambda part: model.recommend(interactions=matrix[part], **filters))
 
 
 def _listed(path: Path, users: Any) -> list[str]:
@@ -186,35 +181,31 @@ def _new(events: Any, items: Any) -> tuple[Any, Any]:
     return events.user_ids.values, matched.matrix
 
 
-def _blocks(count: int, rows: int) -> Any:
+def _blocks(count: int, rows: int) -> list[slice]:
     """Cut users into blocks whose answers are, to the last bit, those of one call for all of them.
 
     A block has ``rows`` of them, a multiple of 4096 if it has as many; a short rest joins the block before it.
 
-    >>> [(int(block[0]), len(block)) for block in _blocks(10_000, 5_000)], [len(block) for block in _blocks(5, 2)]
-    ([(0, 4096), (4096, 5904)], [2, 2, 1])
+    >>> _blocks(10_000, 5_000), _blocks(3, 2)
+    ([slice(0, 4096, None), slice(4096, 10000, None)], [slice(0, 2, None), slice(2, 3, None)])
     """
-    import numpy as np
-
     size = rows - rows % SAME_BITS if rows >= SAME_BITS else rows
     starts = list(range(0, count, size))
     if size >= SAME_BITS and len(starts) > 1 and count - starts[-1] < SAME_BITS:
         starts.pop()
-    return (np.arange(start, stop) for start, stop in zip(starts, [*starts[1:], count]))
+    return list(map(slice, starts, [*starts[1:], count]))
 
 
-def _print(asked: Asked, items: Any, run: Run) -> None:
+def _print(request: Request, run: Run) -> None:
     """Show a few users; many belong into a file."""
-    import numpy as np
+    from everypair.cli.ranked_files import rounded, shown
 
-    from everypair.cli.ranked_files import rounded
-
-    if len(asked.names) > SHOWN_USERS and sys.stdout.isatty():
-        raise ValueError(f"these are {len(asked.names):,} users: write them to a file with --output FILE.csv, or to -.")
-    found, scores = asked.answer(np.arange(len(asked.names)))
-    for name, places, values in zip(asked.names.tolist(), found, scores):
-        there = places >= 0
-        answers, rated = items.values[places[there]].tolist(), rounded(values[there])
+    count = len(request.users)
+    if count > SHOWN_USERS and sys.stdout.isatty():
+        raise ValueError(f"these are {count:,} users: write them to a file with --output FILE.csv, or to -.")
+    for name, items, scores in zip(request.users.tolist(), *map(list, request.answer(slice(None)))):
+        there = shown(scores)
+        answers, rated = items[there].tolist(), rounded(scores[there])
         if run.json_output:
             show({"user": name, "items": answers, "scores": rated})
         else:

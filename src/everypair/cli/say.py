@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import sys
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
+
+from everypair.words import in_columns
 
 
 def note(sentence: str, quiet: bool = False) -> None:
@@ -52,23 +53,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -
             drawn.add_row(*map(Text, row))
         Console().print(drawn)
         return
-    widths = [max(_width(row[place]) for row in [head, *rows]) for place in range(len(head))]
     if title:
         print(title)
-    for row in [head, *rows]:
-        rooms = (" " * (width - _width(cell)) for cell, width in zip(row, widths))
-        cells = (room + cell if right else cell + room for cell, room, right in zip(row, rooms, numbers))
-        print("  ".join(cells).rstrip())
-
-
-def _width(text: str) -> int:
-    """Columns that a text takes: East Asian letters take two, marks on letters none.
-
-    >>> _width("rain"), _width("商品"), _width("e\u0301")
-    (4, 4, 1)
-    """
-    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
-    return len(text) + wide - sum(unicodedata.combining(letter) > 0 for letter in text)
+    print(in_columns([head, *rows], right=numbers))
 
 
 def _is_number(cell: str) -> bool:

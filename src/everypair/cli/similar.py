@@ -23,23 +23,19 @@ def similar(
 
     everypair similar model.ep --item rain
     """
-    from everypair.cli.model_files import load_recommender, names_of, typed
-    from everypair.cli.ranked_files import rounded
-    from everypair.models.recommend.recommender import in_positions
+    from everypair.cli.model_files import ids_of, load_recommender, offered, typed
+    from everypair.cli.ranked_files import rounded, shown
 
     if (item is None) == (user is None):
         raise ValueError("say what to compare: --item or --user, one of them.")
     kind, texts = ("item", item or []) if user is None else ("user", user)
     loaded = load_recommender(model)
-    ids = names_of(loaded)[kind == "item"]
-    positions = typed(texts, ids, kind)
-    ask = getattr(in_positions(loaded), f"similar_{kind}s", None)
-    if ask is None:
-        raise ValueError(f"{type(loaded).__name__} has no similar {kind}s: choose another model.")
-    found, cosines = ask(positions, n=min(n, len(ids) - 1))
-    for name, places, values in zip(ids.values[positions].tolist(), found, cosines):
-        there = places >= 0
-        answers, rated = ids.values[places[there]].tolist(), rounded(values[there])
+    ids = ids_of(loaded)[kind == "item"]
+    names = typed(texts, ids, kind)
+    answers = offered(loaded, f"similar_{kind}s")(names, n=min(n, len(ids) - 1))
+    for name, nearest, cosines in zip(names, *map(list, answers)):
+        there = shown(cosines)
+        answers, rated = nearest[there].tolist(), rounded(cosines[there])
         if run.json_output:
             show({kind: name, f"similar_{kind}s": answers, "cosines": rated})
         else:

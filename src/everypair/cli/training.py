@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, NamedTuple
 
 from everypair.cli.say import table
@@ -11,7 +10,7 @@ from everypair.progress import Progress
 SHOWN = ("ndcg", "recall", "precision", "hit_rate", "map", "coverage")
 
 
-class HeldOut(NamedTuple):
+class HeldOutEvents(NamedTuple):
     """What a model is fitted on, what is hidden from it and, of users who are new, what is shown of them."""
 
     train: Any
@@ -21,28 +20,28 @@ class HeldOut(NamedTuple):
 
 def fitted(model: Any, events: Any, features: dict[str, Any], quiet: bool, callbacks: tuple[Any, ...] = ()) -> Any:
     """Fit a model, with a bar over its sweeps if it has some."""
-    takes = inspect.signature(model.fit).parameters
-    for name in features:
-        if name not in takes:
-            side = "users" if name.startswith("left") else "items"
-            raise ValueError(f"{type(model).__name__} reads no features of {side}: choose another --model.")
-    if "callbacks" not in takes:
+    from everypair.models.parameters import Iterating
+    from everypair.training.train import shown_sweeps
+
+    for kind, reads in zip(("user", "item"), model.reads_features):
+        if f"{kind}_features" in features and not reads:
+            raise ValueError(f"{type(model).__name__} reads no features of {kind}s: choose another --model.")
+    iterates = isinstance(model, Iterating)
+    if not iterates:
         if callbacks:
             raise ValueError(f"{type(model).__name__} has no checkpoints: leave out --checkpoint.")
         return model.fit(events, **features)
-    from everypair.training.train import shown_sweeps
-
     with Progress(model.max_iter, "sweeps", quiet, at_most=True) as progress:
         return model.fit(events, **features, callbacks=[shown_sweeps(progress), *callbacks])
 
 
-def split(events: Any, how: str, share: float, count: int, seed: int) -> HeldOut:
+def split(events: Any, how: str, share: float, count: int, seed: int) -> HeldOutEvents:
     """Hold out a part of events."""
     from everypair import data
 
     if how == "new-users":
         parts = data.split_rows(events, test_share=share, random_state=seed)
-        return HeldOut(parts.train, parts.test, parts.fold_in)
+        return HeldOutEvents(parts.train, parts.test, parts.fold_in)
     if how == "last":
         train, test = data.split_leave_last(events, count=count)
     elif how == "time":
@@ -55,33 +54,39 @@ def split(events: Any, how: str, share: float, count: int, seed: int) -> HeldOut
         raise ValueError(
             "nothing was held out: there are too few events for this split; choose another --share or --count."
         )
-    return HeldOut(train, test)
+    return HeldOutEvents(train, test)
 
 
-def measured(model: Any, parts: HeldOut, ks: list[int]) -> dict[str, Any]:
+class HeldOutMetrics(NamedTuple):
+    """Metrics of models beside each other, on so many pairs held out, of lists of the lengths ``ks``."""
+
+    metrics: dict[str, Any]
+    pairs: int
+    ks: list[int]
+
+    def values(self) -> dict[str, Any]:
+        """What programs are told."""
+        return {
+            name: {"metrics": dict(one), "standard_errors": one.standard_errors} for name, one in self.metrics.items()
+        }
+
+    def show(self) -> None:
+        """Print a table, with standard errors over users."""
+        names = [f"{metric}@{k}" for k in self.ks for metric in SHOWN] + ["auc"]
+        rows = [[name, *(_cell(one, name) for one in self.metrics.values())] for name in names]
+        table(["", *self.metrics], rows, f"On {self.pairs:,} pairs held out:")
+
+
+def measured(model: Any, parts: HeldOutEvents, ks: list[int]) -> HeldOutMetrics:
     """Metrics of a fitted model, and of Popularity beside it, on what was held out."""
-    from everypair import Popularity
-    from everypair.evaluate import ranking_metrics
+    from everypair import Popularity, ranking_metrics
 
-    floor = Popularity().fit(parts.train)
-    found = {}
-    for name, one in (("Popularity", floor), (type(model).__name__, model)):
-        found[name] = ranking_metrics(one, parts.train, parts.test, ks=ks, fold_in=parts.fold_in)
-    return found
-
-
-def as_values(found: dict[str, Any]) -> dict[str, Any]:
-    """Metrics for programs."""
-    return {
-        name: {"metrics": dict(metrics), "standard_errors": metrics.standard_errors} for name, metrics in found.items()
+    beside = {"Popularity": Popularity().fit(parts.train), type(model).__name__: model}
+    metrics = {
+        name: ranking_metrics(one, parts.train, parts.test, ks=ks, fold_in=parts.fold_in)
+        for name, one in beside.items()
     }
-
-
-def show_metrics(found: dict[str, Any], ks: list[int], title: str) -> None:
-    """Print metrics beside each other, with standard errors over users."""
-    names = [f"{metric}@{k}" for k in ks for metric in SHOWN] + ["auc"]
-    rows = [[name, *(_cell(metrics, name) for metrics in found.values())] for name in names]
-    table(["", *found], rows, title)
+    return HeldOutMetrics(metrics, parts.test.matrix.nnz, ks)
 
 
 def _cell(metrics: Any, name: str) -> str:

@@ -77,7 +77,7 @@ def tune(
         write_report(result.model, data, path=report, tuning=result, random_state=choice.seed)
     if run.json_output:
         show({
-            "output": output, "parameters": result.parameters, "found": result.found, "metric": metric,
+            "output": output, "parameters": result.parameters, "best": result.best, "metric": metric,
             "default": result.default, "gain": result.gain, "standard_error": result.standard_error,
             "beats_default": result.beats_default, "verdict": result.verdict, "table": result.table,
         })  # fmt: skip

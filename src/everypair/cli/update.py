@@ -34,14 +34,13 @@ def update(
 
     everypair update model.ep today.csv --output model.ep
     """
-    from everypair.cli.model_files import load_recommender
+    from everypair.cli.model_files import load_recommender, offered
     from everypair.store.write import check_place
 
     check_place(output)
     loaded = load_recommender(model)
     name = type(loaded).__name__
-    if not hasattr(loaded, "add_users"):
-        raise ValueError(f"{name} does not grow: fit it again, or use OneClassMF, ItemItem or Blend.")
+    offered(loaded, "add_users")
     if loaded.user_ids_ is None:
         raise ValueError("this model was fitted on a matrix and has no ids that events could be matched to.")
     counts = grow(loaded, reading.read(events, run.quiet), user_features, item_features, known)

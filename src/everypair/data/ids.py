@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.data.suggestions import nearest_ids
+from everypair.words import listed, shortened
 
 _MISSING_TYPES = (
     "NoneType",
@@ -91,7 +92,7 @@ class Ids:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        shown = ", ".join(_shortened(value) for value in self.values[:3].tolist())
+        shown = ", ".join(shortened(value, 60) for value in self.values[:3].tolist())
         return f"Ids({len(self)}: {shown}{', …' if len(self) > 3 else ''})"
 
     def __contains__(self, one: object) -> bool:
@@ -118,11 +119,9 @@ class Ids:
         positions = self._positions(wanted, kind)
         if (positions < 0).any():
             unknown = list(dict.fromkeys(wanted[positions < 0].tolist()))
-            listed = ", ".join(_shortened(one) for one in unknown[:3])
             raise ValueError(
-                f"{len(unknown)} unknown {kind}{'s' if len(unknown) > 1 else ''}: {listed}"
-                f"{', …' if len(unknown) > 3 else ''}. Leave them out (test with `in`), or fold them in as "
-                f"new rows.{self._did_you_mean(unknown[:3])}"
+                f"{len(unknown)} unknown {kind}{'s' if len(unknown) > 1 else ''}: {listed(unknown, 3)}. Leave them out "
+                f"(test with `in`), or fold them in as new rows.{self._did_you_mean(unknown[:3])}"
             )
         return positions
 
@@ -172,7 +171,7 @@ class Ids:
         added = Ids(ids)
         known = added.values[self._positions(added.values) >= 0]
         if len(known):
-            raise ValueError(f"{_shortened(known[0])} is among the ids already: append only new ones.")
+            raise ValueError(f"{shortened(known[0], 60)} is among the ids already: append only new ones.")
         if not len(self) or not len(added):
             return added if len(added) else self
         return Ids._of_distinct(np.concatenate([self.values, added.values]))
@@ -355,8 +354,3 @@ def _as_int64(array: NDArray[Any], name: str) -> NDArray[np.int64]:
     if array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
         raise ValueError(f"{name} has integers beyond the range of int64: convert them to strings.")
     return array.astype(np.int64, copy=False)
-
-
-def _shortened(one: Any) -> str:
-    """Return an id as a message shows it: a very long one is cut."""
-    return repr(one) if not isinstance(one, str) or len(one) <= 60 else repr(one[:57] + "...")

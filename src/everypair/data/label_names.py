@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from everypair.check import as_frame
 from everypair.data.ids import Ids, number_ids
+from everypair.words import is_or_are
 
 
 def named_labels(y: Any, known: Ids | None = None, name: str = "Y") -> tuple[Any, Ids | None]:
@@ -36,8 +37,8 @@ def named_labels(y: Any, known: Ids | None = None, name: str = "Y") -> tuple[Any
         known = Ids(frame.columns)
     elif set(known) != set(columns):
         missing, extra = [one for one in known if one not in columns], [one for one in columns if one not in known]
-        said = [f"{_listed(these)} {why}" for these, why in ((missing, "missing"), (extra, "new")) if these]
-        raise ValueError(f"{name} must have the labels of training as its columns: {' and '.join(said)}.")
+        faults = [f"{is_or_are(these)} {why}" for these, why in ((missing, "missing"), (extra, "new")) if these]
+        raise ValueError(f"{name} must have the labels of training as its columns: {' and '.join(faults)}.")
     return np.column_stack([columns[label] for label in known]), known
 
 
@@ -75,8 +76,3 @@ def _from_lists(rows: Iterable[Any], known: Ids | None, name: str) -> tuple[Any,
     matrix = sp.csr_array((np.ones(len(flat), np.int64), columns, indptr), shape=(len(listed), len(known)))
     matrix.sort_indices()
     return matrix, known
-
-
-def _listed(names: list[Any]) -> str:
-    shown = ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    return f"{shown} {'is' if len(names) == 1 else 'are'}"

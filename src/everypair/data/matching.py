@@ -24,6 +24,7 @@ from everypair.data.events import Events, read_events
 from everypair.data.ids import Ids, string_array
 from everypair.data.named_matrix import named_matrix
 from everypair.types import Array
+from everypair.words import listed
 
 
 class IdPair(NamedTuple):
@@ -160,7 +161,7 @@ def _wide(frame: nw.DataFrame[Any], name: str) -> Events:
 
 def _unknown(matched: Matched) -> str:
     parts = [
-        f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({', '.join(map(repr, ids[:3].tolist()))}{', …' * (len(ids) > 3)})"
+        f"{len(ids)} {kind}{'s' * (len(ids) > 1)} ({listed(ids.tolist(), 3)})"
         for kind, ids in (("user", matched.unknown_users), ("item", matched.unknown_items))
         if len(ids)
     ]

@@ -22,6 +22,8 @@ from everypair.data.ids import Ids
 from everypair.data.matching import as_events
 from everypair.data.pairs import kept_pointers
 
+HELD_OUT = ("random", "last", "time")  # ways to hold entries out of the training data
+
 
 class RowSplit(NamedTuple):
     """Whole rows held out, to evaluate fold-in: train on ``train``, fold in ``fold_in``, score ``test``.
@@ -39,9 +41,6 @@ class RowSplit(NamedTuple):
     test: Any
     train_rows: NDArray[np.int64]
     test_rows: NDArray[np.int64]
-
-
-HELD_OUT = ("random", "last", "time")
 
 
 def hold_out(

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from everypair.kernels.lent import lent
 from everypair.kernels.transpose import count_columns, place_numbers, place_positions, place_rows
+from everypair.kernels.writable import writable_view
 from everypair.parallel import Chunk, balanced_chunks, run_chunks
 from everypair.types import Array
 
@@ -39,7 +39,7 @@ class Transposition:
     """
 
     def __init__(self, indptr: Array, indices: Array, n_columns: int, n_threads: int = 1) -> None:
-        self._pattern = lent(indptr), lent(indices)
+        self._pattern = writable_view(indptr), writable_view(indices)
         pieces = max(1, min(n_threads, len(indices) // max(n_columns, LEAST_PAIRS)))
         self._chunks = balanced_chunks(indptr, 0, pieces)
         counts = np.zeros((len(self._chunks), n_columns), np.int64)
@@ -58,7 +58,7 @@ class Transposition:
 
     def numbers(self, numbers: Array) -> Array:
         """One number for every pair, given row-major."""
-        return self._placed(place_numbers, numbers.dtype, lent(numbers))
+        return self._placed(place_numbers, numbers.dtype, writable_view(numbers))
 
     def _placed(self, kernel: Any, dtype: Any, *given: Array) -> Array:
         out = np.empty(len(self._pattern[1]), dtype)

@@ -11,7 +11,7 @@ import numpy as np
 from everypair.distribute.sharded_pairs import MOST_IN_TASKS, PairsOfSide, as_it_is
 from everypair.distribute.tasks import Tasks
 from everypair.problem.embedding import SideInformation
-from everypair.problem.objective import Informed
+from everypair.problem.objective import BothSides
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,16 @@ class FeatureRows:
 BothRows = tuple[FeatureRows | None, FeatureRows | None]
 
 
-def rows_here(informed: Informed) -> BothRows:
+def rows_here(side_information: BothSides) -> BothRows:
     """Features that the client has, of both sides: they travel inside the tasks, as the pairs of a matrix do."""
-    left, right = map(_of_matrix, informed)
+    left, right = map(_of_matrix, side_information)
     return left, right
 
 
-def _of_matrix(informed: SideInformation | None) -> FeatureRows | None:
-    if informed is None or informed.features is None:
+def _of_matrix(information: SideInformation | None) -> FeatureRows | None:
+    if information is None or information.features is None:
         return None
-    matrix = informed.features.matrix
+    matrix = information.features.matrix
     size = matrix.nbytes if isinstance(matrix, np.ndarray) else matrix.data.nbytes + matrix.indices.nbytes
     if size > MOST_IN_TASKS:
         raise ValueError(
@@ -51,5 +51,5 @@ def _of_matrix(informed: SideInformation | None) -> FeatureRows | None:
             for (start, stop), place in zip(mine.borders, mine.places)
         ]
 
-    features = informed.features
-    return FeatureRows(features.shape[1], informed.feature_reg, informed.own, features.mean_square_norm(), rows)
+    features = information.features
+    return FeatureRows(features.shape[1], information.feature_reg, information.own, features.mean_square_norm(), rows)

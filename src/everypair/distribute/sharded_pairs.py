@@ -1,17 +1,24 @@
-"""Stored pairs on a cluster: cut by left rows and by right rows, kept on workers, made again where one was lost."""
+"""Stored pairs on a cluster: cut by left rows and by right rows, kept on workers, made again where one was lost.
+
+They tell what needs no factors: how many there are, the ids of both sides, held-out pairs in the same order.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.data.ids import Ids
+from everypair.data.matching import IdPair, as_events, held_out_matrix
 from everypair.data.pairs import Compressed, Pairs
 from everypair.distribute.borders import ROW_WORK, shard_borders
-from everypair.distribute.solving.work import Piece
+from everypair.distribute.pieces import Piece
 from everypair.distribute.tasks import Tasks
+from everypair.metrics.patterns import positive_pattern
 from everypair.parallel import Chunk
 from everypair.problem.layout import LEFT, RIGHT
 
@@ -30,18 +37,20 @@ class PairsOfSide:
 
 @dataclass(frozen=True)
 class ShardedPairs:
-    """The stored pairs Ω on a cluster, and what the client knows of them: counts, never pairs or ids.
+    """The stored pairs Ω on a cluster, and what the client knows of them: counts, and ids when it asks for them.
 
     ``left_counts`` and ``right_counts`` are positives, ``stored`` the stored pairs of every row of either side.
+    ``id_runs`` are futures of runs of ids, in the order of rows and of columns; ``None`` of a matrix.
     """
 
+    tasks: Tasks
     shape: tuple[int, int]
     sides: tuple[PairsOfSide, PairsOfSide]
     left_counts: NDArray[np.int64]
     right_counts: NDArray[np.int64]
     stored: tuple[NDArray[np.int64], NDArray[np.int64]]
     stored_weight: float
-    ids: tuple[list[Any], list[Any]] | None = None  # futures of runs of ids, in the order of rows and of columns
+    id_runs: tuple[list[Any], list[Any]] | None = None
 
     @property
     def nnz(self) -> int:
@@ -57,6 +66,48 @@ class ShardedPairs:
     def n_active(self) -> int:
         """Users and items that have stored pairs."""
         return int(sum(np.count_nonzero(counts) for counts in self.stored))
+
+    @cached_property
+    def user_ids(self) -> Ids | None:
+        """Names of the rows, here; ``None`` of a matrix."""
+        return self._ids(LEFT)
+
+    @cached_property
+    def item_ids(self) -> Ids | None:
+        """Names of the columns, here."""
+        return self._ids(RIGHT)
+
+    def ids(self, side: int) -> Ids | None:
+        """Names of a side, here."""
+        return self.item_ids if side else self.user_ids
+
+    def all_ids(self, side: int) -> Any:
+        """A future of all ids of a side, ``None`` of a matrix."""
+        if self.id_runs is None:
+            return None
+        return self.tasks.start([self.tasks.task("all-ids", np.concatenate, self.id_runs[side])])[0]
+
+    def held_out(self, held_out: Any, name: str) -> Any:
+        """Held-out positives as a matrix in the order of these rows and columns, or a sentence."""
+        events = as_events(held_out, name)
+        if (events is None) != (self.id_runs is None):
+            raise ValueError(
+                f"{name} must be a matrix where interactions are one, and events with ids (a file or a data frame) "
+                "where they are."
+            )
+        if events is not None:
+            assert self.user_ids is not None
+            assert self.item_ids is not None
+            held_out = held_out_matrix(events, IdPair(self.user_ids, self.item_ids), name)
+        positives = positive_pattern(held_out, name)
+        if positives.shape != self.shape:
+            raise ValueError(f"{name} has the shape {positives.shape}, it must be {self.shape} as in training.")
+        if positives.nnz == 0:
+            raise ValueError(f"{name} holds no positive (no value above 0): there is nothing to rank.")
+        return positives
+
+    def _ids(self, side: int) -> Ids | None:
+        return None if self.id_runs is None else Ids._of_distinct(self.tasks.wait([self.all_ids(side)])[0])
 
 
 def pairs_from_matrix(tasks: Tasks, pairs: Pairs, shards: tuple[int | None, int | None]) -> ShardedPairs:
@@ -86,7 +137,7 @@ def pairs_from_matrix(tasks: Tasks, pairs: Pairs, shards: tuple[int | None, int 
             )
         sides.append(PairsOfSide(borders, places, pieces))
     return ShardedPairs(
-        pairs.shape, (sides[LEFT], sides[RIGHT]), pairs.left_counts, pairs.right_counts,
+        tasks, pairs.shape, (sides[LEFT], sides[RIGHT]), pairs.left_counts, pairs.right_counts,
         (np.diff(pairs.rows.indptr), np.diff(pairs.columns.indptr)), weight_of(pairs.rows),
     )  # fmt: skip
 

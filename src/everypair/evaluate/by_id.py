@@ -28,31 +28,26 @@ def without_ids(model: Any, train: Any, test: Any, fold_in: Any = None) -> InPos
     >>> without_ids(Popularity().fit(train), train, {"user": ["ann"], "item": ["rain"]}).test.toarray().tolist()
     [[0.0, 1.0], [0.0, 0.0]]
     """
-    learnt = getattr(model, "__dict__", {})
-    if "sharded_" in learnt and "state_" not in learnt:
-        raise ValueError(
-            "the model is on the cluster: model.sharded_.metrics(test) ranks there, gather() brings it here."
-        )
     sources = {"train": train, "test": test, "fold_in": fold_in}
     events = {
-        name: found
+        name: table
         for name, source in sources.items()
-        if source is not None and (found := as_events(source, name)) is not None
+        if source is not None and (table := as_events(source, name)) is not None
     }
-    known = known_ids(model)
-    if known is None and "train" in events:
-        known = IdPair(events["train"].user_ids, events["train"].item_ids)
-    if events and known is None:
+    ids = known_ids(model)
+    if ids is None and "train" in events:
+        ids = IdPair(events["train"].user_ids, events["train"].item_ids)
+    if events and ids is None:
         raise ValueError(
             f"{' and '.join(events)} {'has' if len(events) == 1 else 'have'} ids, but the model has none to match them "
             "with: fit it on events, or give matrices."
         )
-    for name, found in events.items():
-        assert known is not None
-        users = known.users
+    for name, table in events.items():
+        assert ids is not None
+        users = ids.users
         if name != "train" and fold_in is not None:
             if "fold_in" not in events:
                 raise ValueError("test has ids and fold_in has none: give both as events, or both as matrices.")
             users = events["fold_in"].user_ids
-        sources[name] = held_out_matrix(found, IdPair(users, known.items), name)
+        sources[name] = held_out_matrix(table, IdPair(users, ids.items), name)
     return InPositions(in_positions(model), **sources)

@@ -20,6 +20,7 @@ from everypair.models.recommend.positions import KINDS
 from everypair.solvers.loop import StopRules
 from everypair.training.clock import Clock
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
+from everypair.words import in_columns
 
 SOURCES = ("user_features", "item_features", "user_graph", "item_graph")
 
@@ -53,7 +54,7 @@ class FeatureReport:
         self._check(part)
         if not self.users:
             return math.nan
-        return rows_error(self.users["all"] - self.users[f"without {part}"], "test")
+        return rows_error(self.users["all"] - self.users[f"without {part}"])
 
     def _check(self, part: str) -> None:
         if f"without {part}" in self.missing:
@@ -63,14 +64,14 @@ class FeatureReport:
             raise ValueError(f"part must be one of {parts}, got {part!r}.")
 
     def __str__(self) -> str:
-        width = max(map(len, self.rows))
-        lines = [f"{'':{width}}  {self.metric:>10}  {'±':>6}  {'adds':>8}  {'±':>6}"]
+        rows = [["", self.metric, "±", "adds", "±"]]
         for name, metrics in self.rows.items():
-            line = f"{name:{width}}  {metrics[self.metric]:10.4f}  {_error(metrics.standard_errors.get(self.metric))}"
+            row = [name, f"{metrics[self.metric]:.4f}", _error(metrics.standard_errors.get(self.metric)), "", ""]
             if name.startswith("without "):
                 part = name.removeprefix("without ")
-                line += f"  {self.gain(part):+8.4f}  {_error(self.gain_error(part))}"
-            lines.append(line.rstrip())
+                row[3:] = [f"{self.gain(part):+.4f}", _error(self.gain_error(part))]
+            rows.append(row)
+        lines = [in_columns(rows, right=[False, True, True, True, True])]
         if self.missing:
             lines.append(f"not measured: {', '.join(self.missing)}")
         return "\n".join(lines)
@@ -106,15 +107,15 @@ def feature_report(
     >>> list(report.rows), report.gain("item_features[group]") >= 0
     (['all', 'without item_features[group]', 'none'], True)
     """
-    given = dict(zip(SOURCES, (user_features, item_features, user_graph, item_graph)))
-    given = {name: part for name, part in given.items() if part is not None}
-    if not given:
+    sources = dict(zip(SOURCES, (user_features, item_features, user_graph, item_graph)))
+    sources = {name: part for name, part in sources.items() if part is not None}
+    if not sources:
         raise ValueError("there is no side information to report on: give features or a graph.")
     lengths = sorted({*KS, *metric_lengths(metric)})
     StopRules.checked(1, 0.0, None, time_limit)
-    variants: dict[str, dict[str, Any]] = {"all": given}
-    for name, part in given.items():
-        rest = {other: value for other, value in given.items() if other != name}
+    variants: dict[str, dict[str, Any]] = {"all": sources}
+    for name, part in sources.items():
+        rest = {other: value for other, value in sources.items() if other != name}
         if isinstance(part, Mapping):
             for group in part:
                 kept = {other: value for other, value in part.items() if other != group}
@@ -122,7 +123,8 @@ def feature_report(
         else:
             variants[f"without {name}"] = rest
     variants["none"] = {}
-    if SideParameters not in type(model).__mro__:
+    takes_sides = isinstance(model, SideParameters)
+    if not takes_sides:
         raise TypeError(f"{type(model).__name__} takes no side information: report on OneClassMF or SubsampledMF.")
     if model.random_state is None:  # one start for all variants, or their differences are partly luck
         model = clone(model).set_params(random_state=int(np.random.default_rng().integers(2**31)))
@@ -156,12 +158,10 @@ def feature_report(
 
 
 def _error(error: float | None) -> str:
-    return f"{'' if error is None or math.isnan(error) else format(error, '.4f'):>6}"
+    return "" if error is None or math.isnan(error) else f"{error:.4f}"
 
 
 def _with_own_vectors(model: Any, side_information: dict[str, Any]) -> Any:
-    """A side whose features are taken away has own vectors."""
-    for kind in KINDS:
-        if f"{kind}_features" not in side_information:
-            model.set_params(**{f"{kind}s": replace(getattr(model, f"{kind}s"), own_vectors=True)})
-    return model
+    """A side that has no features in a variant has own vectors there."""
+    bare = [f"{kind}s" for kind in KINDS if f"{kind}_features" not in side_information]
+    return model.set_params(**{name: replace(getattr(model, name), own_vectors=True) for name in bare})

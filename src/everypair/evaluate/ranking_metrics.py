@@ -98,17 +98,17 @@ def ranking_metrics(
     check_average(average)
     ranking = rank_users(model, train, test, lengths, fold_in, memory_mb, n_threads)
     if fold_in is None:
-        _warn_of_known(model, test)
+        _warn_of_training_pairs(model, test)
     return summarise(ranking, lengths, average)
 
 
-def _warn_of_known(model: Any, test: Matrix) -> None:
+def _warn_of_training_pairs(model: Any, test: Matrix) -> None:
     """Warn where a model was fitted on what it is tested on: most often train and test are swapped."""
-    known = getattr(model, "interactions_", None)
-    if known is None or known.shape != np.shape(test):
+    interactions = getattr(model, "interactions_", None)
+    if interactions is None or interactions.shape != np.shape(test):
         return
     positives = positive_pattern(test, "test")
-    learnt = stored_pattern(known, "interactions_").multiply(positives).nnz
+    learnt = stored_pattern(interactions, "interactions_").multiply(positives).nnz
     if learnt:
         warnings.warn(
             f"the model was fitted on {learnt} of the {positives.nnz} positives of test, which are not held out then: "

@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.data.ids import Ids
-from everypair.data.tables import Problems, Table, TextOptions, listed_names, open_table, resolve_names
-from everypair.features.align import positions_of
+from everypair.data.tables import Problems, Table, TextOptions, open_table, resolve_names
+from everypair.features.matching import check_extra, positions_of
+from everypair.words import listed
 
 USUAL = (
     *(("source", "target"), ("from", "to"), ("src", "dst"), ("left", "right"), ("follower", "followee")),
@@ -50,11 +51,10 @@ def edge_graph(
     """
     if not isinstance(ids, Ids):
         raise TypeError(f"ids must be Ids, such as events.user_ids, got {type(ids).__name__}: wrap them in Ids(…).")
-    if extra not in ("error", "drop"):
-        raise ValueError(f'extra must be "error" or "drop", got {extra!r}.')
+    check_extra(extra)
     table = open_table(source, TextOptions(delimiter, header, quote, encoding), [left, right, weight])
-    given = {name: value for name, value in (("left", left), ("right", right)) if value != "auto"}
-    ends = resolve_names(table, given | ({} if weight is None else {"weight": weight})) if given or weight else {}
+    named = {name: value for name, value in (("left", left), ("right", right)) if value != "auto"}
+    ends = resolve_names(table, named | ({} if weight is None else {"weight": weight})) if named or weight else {}
     ends = _guessed_ends(table, ends, verbose) | ends
     problems = Problems(table.place)
     wanted = {ends[name]: "number" if name == "weight" else "id" for name in ends}
@@ -74,12 +74,12 @@ def edge_graph(
     return _symmetric(i[kept], j[kept], weights[kept], len(ids))
 
 
-def _guessed_ends(table: Table, named: dict[str, Hashable], verbose: bool) -> dict[str, Hashable]:
+def _guessed_ends(table: Table, ends: dict[str, Hashable], verbose: bool) -> dict[str, Hashable]:
     """Return the columns of the ends that are not named."""
-    if {"left", "right"} <= set(named):
+    if {"left", "right"} <= set(ends):
         return {}
-    free = [name for name in table.names if name not in named.values()]
-    if not named.keys() & {"left", "right"}:
+    free = [name for name in table.names if name not in ends.values()]
+    if not ends.keys() & {"left", "right"}:
         spelled = {str(name).casefold().removesuffix("_id").removesuffix("id"): name for name in free}
         for left, right in USUAL:
             if left in spelled and right in spelled:
@@ -87,7 +87,7 @@ def _guessed_ends(table: Table, named: dict[str, Hashable], verbose: bool) -> di
         if len(free) == 2 or (table.positional and len(free) > 2):
             return {"left": free[0], "right": free[1]}
     raise ValueError(
-        f"{table.place}Which columns are the ends of an edge: {listed_names(free)}? Name both with left= and right=."
+        f"{table.place}Which columns are the ends of an edge: {listed(free, 20)}? Name both with left= and right=."
     )
 
 

@@ -3,12 +3,14 @@
     z = K^{-1/2} z̄,   K_ts = k(c_t, c_s),   z̄_t = k(c_t, x)        (OCSMF, section 4.3)
 
 c_1 .. c_D are the centres of k-means over the training rows and k(x, y) = exp(−γ‖x − y‖²) unless another
-kernel is asked for. Then z(x)·z(y) approximates k(x, y), and equals it where x and y are landmarks.
+kernel is asked for. Then z(x)·z(y) approximates k(x, y), and equals it where x and y are landmarks. What is learnt is a
+:class:`KernelMap`, which models keep; :class:`NystromFeatures` is its face for scikit-learn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -25,7 +27,100 @@ from everypair.parallel import even_chunks, resolve_threads, run_chunks, single_
 _BLOCK_ROWS = 1024  # rows whose kernel values are held at a time, by each thread
 _GAMMA = "scale"
 
-Kernel = Literal["rbf", "linear"] | Callable[[Any, NDArray[Any]], Any]
+KernelFunction = Literal["rbf", "linear"] | Callable[[Any, NDArray[Any]], Any]
+
+
+@dataclass(frozen=True)
+class KernelMap:
+    """z(x) = K^{-1/2} z̄(x) over landmarks, so that z(x)·z(y) ≈ k(x, y); z̄(x) itself without ``root``.
+
+    A ridge ½ λ ‖W‖² of weights on z is that of the kernel's space, ½ λ tr(AᵀKA) of coefficients A on z̄; on z̄ itself it
+    is ½ λ ‖A‖². With ``has_constant`` the last column of X is a constant 1, which no kernel sees and which stays last.
+
+    >>> rows = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0]])  # two features and the constant
+    >>> KernelMap.fit(rows, "linear", 10, "auto", True, seed=0)(rows).round(3).tolist()
+    [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]]
+    """
+
+    landmarks: NDArray[Any]
+    kernel: KernelFunction = "rbf"
+    gamma: float | None = None
+    root: NDArray[np.float64] | None = None
+    has_constant: bool = False
+
+    @classmethod
+    def fit(
+        cls,
+        X: Any,
+        kernel: KernelFunction,
+        n_landmarks: int,
+        gamma: Any,
+        has_constant: bool,
+        seed: Any,
+        whiten: bool = True,
+    ) -> Self:
+        """Choose landmarks among or between the rows; ``gamma="auto"`` and ``"scale"`` are 1/d."""
+        check_kernel(kernel, n_landmarks, _GAMMA if gamma == "auto" else gamma)
+        number = _seed(seed)
+        own = X[:, :-1] if has_constant else X
+        if sp.issparse(own) and not (own.has_canonical_format and own.data.all()):
+            own = own.copy()
+            own.sum_duplicates()
+            own.eliminate_zeros()
+        multiple = 1 / own.shape[1] if isinstance(gamma, str) else float(gamma)
+        scaled = multiple / _variance(own) if kernel == "rbf" else None
+        with single_threaded_blas(), threadpool_limits(limits=1, user_api="openmp"):  # same bits on any number of cores
+            landmarks = _landmarks(own, n_landmarks, number)
+            plain = cls(landmarks, kernel, scaled, None, has_constant)
+            root = _inverse_root(plain.values()(landmarks)) if whiten else None
+        return cls(landmarks, kernel, scaled, root, has_constant)
+
+    def __call__(self, X: Any, n_threads: int = 1) -> NDArray[Any]:
+        """Features of rows, dense."""
+        own = X[:, :-1] if self.has_constant else X
+        values, count = self.values(), len(self.landmarks)
+        result = np.ones((X.shape[0], count + self.has_constant), X.dtype)
+
+        def block(chunk: tuple[int, int], worker: int) -> None:
+            rows = slice(*chunk)
+            z = values(own[rows])
+            result[rows, :count] = z if self.root is None else z @ self.root
+
+        run_chunks(block, even_chunks(X.shape[0], _BLOCK_ROWS), n_threads)
+        return result
+
+    def values(self) -> Callable[[Any], NDArray[Any]]:
+        """The kernel values of a block of rows with the landmarks; what all blocks need is made once."""
+        if callable(self.kernel):
+            own, landmarks = self.kernel, self.landmarks
+            return lambda rows: _checked_values(own(rows, landmarks), (rows.shape[0], len(landmarks)))
+        columns = np.ascontiguousarray(self.landmarks.T, dtype=np.float64)
+        squares = np.einsum("ij,ij->j", columns, columns)
+
+        def of_rows(rows: Any) -> NDArray[Any]:
+            rows = rows.astype(np.float64)
+            values = np.asarray(rows @ columns)
+            if self.gamma is None:
+                return values
+            values *= -2.0  # ‖x − c‖² = ‖x‖² − 2 x·c + ‖c‖²
+            values += _squared_lengths(rows)[:, None]
+            values += squares
+            np.maximum(values, 0.0, out=values)
+            values *= -self.gamma
+            return np.exp(values, out=values)
+
+        return of_rows
+
+
+def check_kernel(kernel: Any, n_landmarks: Any, gamma: Any) -> None:
+    """Refuse what :meth:`KernelMap.fit` does not take."""
+    integer("n_landmarks", n_landmarks)
+    if gamma != _GAMMA and (not is_number(gamma) or not 0 < float(gamma) < np.inf):
+        raise ValueError(f'gamma must be a positive number, a multiple of 1/σ², or "scale", got {gamma!r}.')
+    if not callable(kernel) and kernel not in ("rbf", "linear"):
+        raise ValueError(f"kernel must be 'rbf', 'linear' or a function of (rows, landmarks), got {kernel!r}.")
+    if kernel != "rbf" and gamma != _GAMMA:
+        raise ValueError(f"gamma belongs to kernel='rbf', the kernel here is {kernel!r}: leave it at {_GAMMA!r}.")
 
 
 class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -47,13 +142,13 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     random_state : seed, numpy Generator or None, for k-means.
     n_threads : threads of transform; None means all cores. The result does not depend on it.
 
-    Attributes: ``landmarks_`` (D × d, dense), ``gamma_`` (γ itself; None for other kernels), ``root_`` (K^{-1/2};
-    None without ``whiten``), ``n_features_in_``.
+    Attributes: ``map_``, the :class:`KernelMap`; its ``landmarks_`` (D × d, dense), ``gamma_`` (γ itself; None for
+    other kernels) and ``root_`` (K^{-1/2}; None without ``whiten``); ``n_features_in_``.
 
     X is sparse or dense, float32 stays float32 (computed in float64). [X, Z] is a CSR matrix if X is sparse, else
-    an array; Z alone is always an array. Rows go in blocks of 1024, so that besides the result each thread holds
-    a few arrays of block × D (and, of a dense X, block × d) numbers, and all share 2·D·d + D² numbers; a sparse
-    result is held twice while its blocks are joined.
+    an array; Z alone is always an array. Rows go in blocks of 1024, so that besides Z each thread holds a few
+    arrays of block × D (and, of a dense X, block × d) numbers, and all share 2·D·d + D² numbers; [X, Z] is joined
+    from X and Z.
 
     >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [4.0, 0.0]])
     >>> features = NystromFeatures(n_landmarks=3, append=False).fit(X)
@@ -69,7 +164,7 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         n_landmarks: int = 500,
         gamma: float | str = _GAMMA,
         append: bool = True,
-        kernel: Kernel = "rbf",
+        kernel: KernelFunction = "rbf",
         whiten: bool = True,
         random_state: int | np.random.Generator | None = None,
         n_threads: int | None = None,
@@ -88,19 +183,27 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         >>> NystromFeatures(n_landmarks=5).fit([[0.0, 1.0], [1.0, 1.0], [0.0, 1.0]]).landmarks_.shape
         (2, 2)
         """
-        self._check_parameters()
-        seed = _seed(self.random_state)
+        flag("whiten", self.whiten)
+        resolve_threads(self.n_threads)
+        check_kernel(self.kernel, self.n_landmarks, self.gamma)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        if sp.issparse(X) and not (X.has_canonical_format and X.data.all()):
-            X = X.copy()
-            X.sum_duplicates()
-            X.eliminate_zeros()
-        multiple = 1 / X.shape[1] if self.gamma == "scale" else float(self.gamma)
-        self.gamma_ = multiple / _variance(X) if self.kernel == "rbf" else None
-        with single_threaded_blas(), threadpool_limits(limits=1, user_api="openmp"):  # same bits on any number of cores
-            self.landmarks_ = _landmarks(X, self.n_landmarks, seed)
-            self.root_ = _inverse_root(self._values(self.landmarks_, *self._columns())) if self.whiten else None
+        self.map_ = KernelMap.fit(X, self.kernel, self.n_landmarks, self.gamma, False, self.random_state, self.whiten)
         return self
+
+    @property
+    def landmarks_(self) -> NDArray[Any]:
+        """The centres, D × d."""
+        return self.map_.landmarks
+
+    @property
+    def gamma_(self) -> float | None:
+        """γ itself; None for other kernels."""
+        return self.map_.gamma
+
+    @property
+    def root_(self) -> NDArray[np.float64] | None:
+        """K^{-1/2}; None without ``whiten``."""
+        return self.map_.root
 
     def transform(self, X: Any) -> Any:
         """Return [X, Z], or Z alone with ``append=False``, one row per row of ``X``.
@@ -112,25 +215,10 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         threads = resolve_threads(self.n_threads)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        columns, squares = self._columns()
-        sparse_result = self.append and sp.issparse(X)
-        own = X.shape[1] if self.append else 0
-        result = None if sparse_result else np.empty((X.shape[0], own + len(self.landmarks_)), dtype=X.dtype)
-
-        def block(chunk: tuple[int, int], worker: int) -> Any:
-            rows = X[slice(*chunk)]
-            values = self._values(rows, columns, squares)
-            Z = (values if self.root_ is None else values @ self.root_).astype(X.dtype, copy=False)
-            if result is None:
-                return sp.hstack([rows, type(X)(Z)], format="csr")
-            target = result[slice(*chunk)]
-            if own:
-                target[:, :own] = rows
-            target[:, own:] = Z
-            return None
-
-        blocks = run_chunks(block, even_chunks(X.shape[0], _BLOCK_ROWS), threads)
-        return sp.vstack(blocks, format="csr") if result is None else result
+        Z = self.map_(X, threads)
+        if not self.append:
+            return Z
+        return sp.hstack([X, type(X)(Z)], format="csr") if sp.issparse(X) else np.hstack([X, Z])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns of ``transform``: those of X, then nystrom0, nystrom1, ...
@@ -148,38 +236,6 @@ class NystromFeatures(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _check_parameters(self) -> None:
-        count, gamma, kernel = self.n_landmarks, self.gamma, self.kernel
-        integer("n_landmarks", count)
-        if gamma != "scale" and (not is_number(gamma) or not 0 < float(gamma) < np.inf):
-            raise ValueError(f'gamma must be a positive number, a multiple of 1/σ², or "scale", got {gamma!r}.')
-        if not callable(kernel) and kernel not in ("rbf", "linear"):
-            raise ValueError(f"kernel must be 'rbf', 'linear' or a function of (rows, landmarks), got {kernel!r}.")
-        if kernel != "rbf" and gamma != _GAMMA:
-            raise ValueError(f"gamma belongs to kernel='rbf', the kernel here is {kernel!r}: leave it at {_GAMMA!r}.")
-        flag("whiten", self.whiten)
-        resolve_threads(self.n_threads)
-
-    def _columns(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the landmarks as the columns of a float64 matrix, and their squared lengths."""
-        columns = np.ascontiguousarray(self.landmarks_.T, dtype=np.float64)
-        return columns, np.einsum("ij,ij->j", columns, columns)
-
-    def _values(self, rows: Any, columns: NDArray[Any], squares: NDArray[Any]) -> NDArray[Any]:
-        """Return the kernel values of ``rows`` with the landmarks."""
-        if callable(self.kernel):
-            return _checked_values(self.kernel(rows, self.landmarks_), (rows.shape[0], len(self.landmarks_)))
-        rows = rows.astype(np.float64)
-        values = np.asarray(rows @ columns)
-        if self.gamma_ is None:
-            return values
-        values *= -2.0  # ‖x − c‖² = ‖x‖² − 2 x·c + ‖c‖²
-        values += _squared_lengths(rows)[:, None]
-        values += squares
-        np.maximum(values, 0.0, out=values)
-        values *= -self.gamma_
-        return np.exp(values, out=values)
 
 
 def _variance(X: Any) -> float:

@@ -10,11 +10,10 @@ not match is refused by name. What was learnt is kept in a frozen object of plai
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,8 +22,8 @@ from numpy.typing import NDArray
 from everypair.check import integer
 from everypair.data.ids import Ids
 from everypair.data.tables import Column, TextOptions, open_table
-from everypair.features.align import aligned_columns, find_owners
 from everypair.features.categories import CategoryFeature
+from everypair.features.matching import aligned_columns, find_row_ids
 from everypair.features.numbers import DateFeature, NumberFeature
 from everypair.features.table_kinds import check_kinds, check_names, guess_kinds
 from everypair.features.words import HashedTextFeature, TextFeature
@@ -51,6 +50,14 @@ class TableFeatures:
     """
 
     features: tuple[Feature, ...]
+
+    def __post_init__(self) -> None:
+        for feature in self.features:
+            is_whole = isinstance(feature, Feature)
+            if isinstance(feature, TextFeature):
+                is_whole = feature.idf.shape == (len(feature.words),)
+            if not is_whole:
+                raise ValueError(f"the stored features are damaged: {feature!r:.80} is none.")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,36 +86,9 @@ class TableFeatures:
         kinds = {feature.column: _kind_of(feature) for feature in self.features}
         table = open_table(source, TextOptions(**text_options), list(kinds))
         check_names(table, list(kinds))
-        owners = None if ids is None else find_owners(table, source, id, ids, list(kinds))
-        columns, rows = aligned_columns(table, _read_as(kinds), ids, owners, absent, extra)
+        row_ids = None if ids is None else find_row_ids(table, source, id, ids, list(kinds))
+        columns, rows = aligned_columns(table, _read_as(kinds), ids, row_ids, absent, extra)
         return _side_by_side([feature.transform(columns[feature.column]) for feature in self.features], rows)
-
-    def to_parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return everything as plain values and arrays, for files without pickle.
-
-        >>> table = table_features({"item": [1, 2], "year": [1990, 2000]}, Ids([1, 2]), kinds={"year": "number"})
-        >>> table.encoder.to_parts()[0]
-        {'features': [{'kind': 'number', 'column': 'year', 'mean': 1995.0, 'scale': 5.0, 'marks_missing': False}]}
-        """
-        plain = []
-        arrays: dict[str, NDArray[Any]] = {}
-        for place, feature in enumerate(self.features):
-            values = dataclasses.asdict(feature)
-            arrays |= {f"{place}.{name}": value for name, value in values.items() if isinstance(value, np.ndarray)}
-            kept = {name: value for name, value in values.items() if not isinstance(value, np.ndarray)}
-            plain.append(
-                {"kind": _kind_of(feature)} | {k: list(v) if isinstance(v, tuple) else v for k, v in kept.items()}
-            )
-        return {"features": plain}, arrays
-
-    @classmethod
-    def from_parts(cls, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Make what `to_parts` took apart; anything else is refused."""
-        features = []
-        for place, plain in enumerate(values["features"]):
-            own = {key.partition(".")[2]: array for key, array in arrays.items() if key.partition(".")[0] == str(place)}
-            features.append(_restored(plain, own))
-        return cls(tuple(features))
 
 
 @dataclass(frozen=True)
@@ -190,15 +170,16 @@ def table_features(
     table = open_table(source, TextOptions(delimiter, header, quote, encoding), [id, *(kinds or ())])
     if kinds is not None:
         check_kinds(table, kinds)
-    owners = find_owners(table, source, id, ids, list(kinds or ()))
+    row_ids = find_row_ids(table, source, id, ids, list(kinds or ()))
     if kinds is None:
-        kinds = guess_kinds(table, [name for name in table.names if name != owners.column], separator)
+        kinds = guess_kinds(table, [name for name in table.names if name != row_ids.column], separator)
         if verbose:
-            said = ", ".join(f"{name!r} {kind}" for name, kind in kinds.items())
-            print(f"{table.place}ids {owners.column!r}, features {said or 'none'}; kinds= chooses.", file=sys.stderr)
+            guesses = ", ".join(f"{name!r} {kind}" for name, kind in kinds.items())
+            line = f"{table.place}ids {row_ids.column!r}, features {guesses or 'none'}; kinds= chooses."
+            print(line, file=sys.stderr)
     if not kinds:
         raise ValueError(f"{table.place}There is no column to make features of besides the ids.")
-    columns, rows = aligned_columns(table, _read_as(kinds), ids, owners, absent, extra)
+    columns, rows = aligned_columns(table, _read_as(kinds), ids, row_ids, absent, extra)
     options = (separator, min_count, n_hashed)
     encoder = TableFeatures(tuple(_learnt(name, kind, columns[name], *options) for name, kind in kinds.items()))
     matrix = _side_by_side([one.transform(columns[one.column]) for one in encoder.features], rows)
@@ -224,29 +205,13 @@ def _kind_of(feature: Feature) -> str:
     return next(kind for kind, made in FEATURES.items() if isinstance(feature, made))
 
 
-def _restored(plain: Mapping[str, Any], arrays: dict[str, NDArray[Any]]) -> Feature:
-    """Make a feature of stored values, after checking that they are those it has."""
-    made: Any = FEATURES.get(plain.get("kind", ""))
-    values = {key: value for key, value in plain.items() if key != "kind"} | arrays
-    if made is None or set(values) != {one.name for one in dataclasses.fields(made)}:
-        raise ValueError(f"the stored features are damaged: {str(dict(plain))[:80]} is none.")
-    if made is DateFeature:
-        values["years"] = _restored({"kind": "number", **values["years"]}, {})
-    restored: Feature = made(
-        **{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-    )
-    if isinstance(restored, TextFeature) and restored.idf.shape != (len(restored.words),):
-        raise ValueError("the stored features are damaged: there is not one idf per word.")
-    return restored
-
-
 def _side_by_side(parts: list[Any], rows: NDArray[np.int64]) -> Any:
     """Return the features of every id, 0 where it has no row."""
-    known = sp.csr_array(sp.hstack(parts, format="csr"))
-    if known.shape[1] == 0:
+    rows_there = sp.csr_array(sp.hstack(parts, format="csr"))
+    if rows_there.shape[1] == 0:
         raise ValueError("No feature is left: no value or word appears min_count times; lower it.")
-    padded = sp.csr_array(sp.vstack([known, sp.csr_array((1, known.shape[1]))], format="csr"))
-    matrix = padded[np.where(rows < 0, known.shape[0], rows)].astype(np.float32)
+    padded = sp.csr_array(sp.vstack([rows_there, sp.csr_array((1, rows_there.shape[1]))], format="csr"))
+    matrix = padded[np.where(rows < 0, rows_there.shape[0], rows)].astype(np.float32)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix

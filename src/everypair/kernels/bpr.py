@@ -87,10 +87,12 @@ def epoch(
         l = draw_negative(indptr[i], indptr[i + 1], indices, n_items, state)
         if l < 0:
             continue
+        # the slope of log(1 + e^{−s}) at s = s_ij − s_il
         score = V[j, k] - V[l, k]
         for f in range(k):
             score += U[i, f] * (V[j, f] - V[l, f])
         pull = U.dtype.type(1.0 / (1.0 + np.exp(score)))
+        # squares of the three rows' gradients, for AdaGrad
         user_square = positive_square = negative_square = U.dtype.type(0.0)
         for f in range(k):
             user = -pull * (V[j, f] - V[l, f]) + reg * U[i, f]
@@ -105,6 +107,7 @@ def epoch(
         user_rate = rate / np.sqrt(left_squares[i])
         positive_rate = rate / np.sqrt(right_squares[j])
         negative_rate = rate / np.sqrt(right_squares[l])
+        # the steps; biases are the last column of V
         for f in range(k):
             user = -pull * (V[j, f] - V[l, f]) + reg * U[i, f]
             positive = -pull * U[i, f] + reg * V[j, f]

@@ -50,6 +50,7 @@ def solve(A: Any, size: Any, h: Any) -> bool:
     lanes = VECTOR_BYTES // A.itemsize
     one, zero = A.dtype.type(1.0), A.dtype.type(0.0)
     padded = (size + ROWS - 1) // ROWS * ROWS
+    # padded to whole groups of rows by an identity; h is one more column
     for a in range(size):
         for b in range(size, padded):
             A[a, b] = zero
@@ -57,6 +58,7 @@ def solve(A: Any, size: Any, h: Any) -> bool:
     for a in range(size, padded):
         for b in range(a, padded + 1):
             A[a, b] = one if a == b else zero
+    # a group of rows at a time: take off the rows above, factorise its corner, finish the rows
     for i in range(0, padded, ROWS):
         for b in range(i // lanes * lanes, padded + 1, VECTORS * lanes):
             _reduce(A, i, b)
@@ -75,6 +77,7 @@ def solve(A: Any, size: Any, h: Any) -> bool:
             return False
         for b in range(i // lanes * lanes, padded + 1, VECTORS * lanes):
             _finish(A, i, b, r0, r1, r2, r3, u01, u02, u03, u12, u13, u23)
+    # back substitution
     for a in range(size - 1, -1, -1):
         total = A[a, padded]
         for b in range(a + 1, size):

@@ -16,12 +16,12 @@ def extrapolate(start: Any, stop: Any, now: Any, before: Any, beta: Any, out: An
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def turned_back(start: Any, stop: Any, now: Any, begun: Any, after: Any) -> Any:
-    """⟨begun − after, after − now⟩ over rows [start, stop): positive where a sweep went against the way it began on."""
+def turned_back(start: Any, stop: Any, now: Any, origin: Any, after: Any) -> Any:
+    """⟨origin − after, after − now⟩ over rows [start, stop): positive where a sweep went against its way."""
     total = 0.0
     for i in range(start, stop):
         row = now.dtype.type(0.0)
         for l in range(now.shape[1]):
-            row += (begun[i, l] - after[i, l]) * (after[i, l] - now[i, l])
+            row += (origin[i, l] - after[i, l]) * (after[i, l] - now[i, l])
         total += row
     return total

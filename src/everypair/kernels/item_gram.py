@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from everypair.kernels.greatest import drop_least, greatest_first
+from everypair.kernels.partial_sort import drop_least, greatest_first
 
 
 @njit(nogil=True, cache=True)

@@ -106,7 +106,7 @@ def solve_columns(
     solved: Any,
     A: Any,
     places: Any,
-    found: Any,
+    hits: Any,
 ) -> int:
     """Solve A b = h for the columns t of targets[start:stop] into ``solved``; candidates N = ``nearest[t, :sizes[t]]``.
 
@@ -114,7 +114,7 @@ def solve_columns(
 
     ``pairs`` and ``own`` come from :func:`gather_pairs` for the same targets. Where things are ``even`` (targets are
     the items of G themselves, every stored pair is a like of weight ρ) A is ρ G_NN and h = ρ G_Nt, and no user is
-    looked at. ``A`` is of :func:`~everypair.kernels.cholesky.room_for`, ``places`` says −1 for every item, ``found``
+    looked at. ``A`` is of :func:`~everypair.kernels.cholesky.room_for`, ``places`` says −1 for every item, ``hits``
     has a place per candidate. Returns the first column whose system is not positive definite, or −1.
     """
     width = nearest.shape[1]
@@ -134,19 +134,19 @@ def solve_columns(
             for s in range(column_start[t], column_start[t + 1]):
                 i = users[s]
                 gain = user_weights[i] * column_weights[s] if likes[s] else 0.0
-                hits = 0
+                n_hits = 0
                 for r in range(row_start[i], row_start[i + 1]):
                     a = places[items[r]]
                     if a >= 0:
                         solved[t, a] += gain * signs[r]
-                        found[hits] = r
-                        hits += 1
+                        hits[n_hits] = r
+                        n_hits += 1
                 excess = user_weights[i] * (column_weights[s] - negative_weight)
                 if excess != 0.0:
-                    for x in range(hits):
-                        a, part = places[items[found[x]]], excess * signs[found[x]]
-                        for y in range(x, hits):  # a row lists its items in ascending order, as the candidates are
-                            A[a, places[items[found[y]]]] += part * signs[found[y]]
+                    for x in range(n_hits):
+                        a, part = places[items[hits[x]]], excess * signs[hits[x]]
+                        for y in range(x, n_hits):  # a row lists its items in ascending order, as the candidates are
+                            A[a, places[items[hits[y]]]] += part * signs[hits[y]]
             for a in range(size):
                 places[nearest[t, a]] = -1
         if size and not solve(A, size, solved[t]):

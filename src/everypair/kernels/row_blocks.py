@@ -123,6 +123,7 @@ def block_solver(block: int) -> Kernel:
             for sweep in range(newton_steps):
                 norm = 0.0
                 for begin in range(0, K, B):
+                    # the block's gradient and Hessian, in float64 and without the columns that are not free
                     value = row_terms(loss[0], len(indices), first, 0, d, c, y, z, weight, score, slope, curve)
                     for l in range(B):
                         pulled[l] = 0.0
@@ -138,6 +139,7 @@ def block_solver(block: int) -> Kernel:
                         matrix[l, l] = accumulated[l, l] + diagonal if free[begin + l] > 0 else 1.0
                         step[l] = -(pulled[l] + slant) * free[begin + l]
                         largest = max(largest, matrix[l, l])
+                    # Newton's step, and what it promises
                     descent = 0.0
                     for l in range(B):
                         pulled[l] = -step[l]
@@ -166,6 +168,7 @@ def block_solver(block: int) -> Kernel:
                         square_doubt += weight[t] * shift * shift
                     if not -descent > 4 * rounding * doubt:
                         continue
+                    # line search: halve the step until the row's value falls by more than that
                     length = 1.0
                     for _ in range(MAX_HALVINGS):
                         new_value = row_value(loss[1], len(indices), first, 0, d, c, y, z, weight, score, delta, length)

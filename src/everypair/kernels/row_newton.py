@@ -107,6 +107,7 @@ def solve_rows(  # type: ignore[no-untyped-def]
         first_norm = 0.0
         value = 0.0
         for newton in range(newton_steps):
+            # gradient g, slopes r and curvatures t, and the row's value at u
             for l in range(K):
                 gradient[l] = diagonal[l] * u[l] - b[i - start, l]
             value = 0.0
@@ -116,6 +117,7 @@ def solve_rows(  # type: ignore[no-untyped-def]
                     dots(V, indices, first, begin, end, u, score)
                 value += row_terms(loss[0], len(indices), first, begin, end, c, y, z, weight, score, slope, curve)
                 accumulate(V, indices, first, begin, end, slope, gradient)
+            # conjugate gradients on H·step = −g from 0, preconditioned with D
             norm = 0.0
             for l in range(K):
                 residual[l] = -gradient[l]
@@ -159,6 +161,7 @@ def solve_rows(  # type: ignore[no-untyped-def]
                 cg_norm = new_norm
                 for l in range(K):
                     direction[l] = inverse[l] * residual[l] + beta * direction[l]
+            # what the step promises, and how far rounding may be wrong about it
             descent = 0.0
             linear = 0.0
             square = 0.0
@@ -181,6 +184,7 @@ def solve_rows(  # type: ignore[no-untyped-def]
                 square_doubt += weight[t] * delta[t] * delta[t]
             if not -descent > 4 * rounding * doubt:  # as low as the precision of the factors can tell
                 break
+            # line search: halve the step until the row's value falls by more than that
             length = 1.0
             accepted = False
             for _ in range(MAX_HALVINGS):

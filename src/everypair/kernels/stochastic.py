@@ -24,12 +24,13 @@ from everypair.kernels.losses import loss_terms
 REFORM, BSEARCH, DENSE = 0, 1, 2
 OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": FAST}
 
-_STRIDE = np.uint64(0x9E3779B97F4A7C15)  # SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)  # generators", OOPSLA 2014
+# SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014
+_STRIDE = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 
 
-class Terms(NamedTuple):
+class SampledTerms(NamedTuple):
     """What the terms are made of: stored pairs by rows, weights, values ỹ = constant + ũ_i · ṽ_j and ridge shares.
 
     ``rows`` is the row of every stored pair (REFORM); ``positions`` is 1 + the position of every stored pair in an

@@ -67,6 +67,7 @@ def warp_epoch(
         first, last = indptr[i], indptr[i + 1]
         n_first, n_last = n_indptr[i], n_indptr[i + 1]
         candidates = n_labels - (last - first) if every else n_last - n_first
+        # u = Wᵀx_i and the positive's score
         u[:] = 0.0
         for t in range(x_indptr[i], x_indptr[i + 1]):
             feature, value = x_indices[t], x_data[t]
@@ -75,6 +76,7 @@ def warp_epoch(
         best = W.dtype.type(0.0)
         for f in range(k):
             best += u[f] * V[p, f]
+        # draw negatives until one comes within the margin: the later, the better the positive ranks already
         for attempt in range(1, candidates + 1):
             if every:
                 n = draw_negative(first, last, indices, n_labels, state)
@@ -87,6 +89,7 @@ def warp_epoch(
                 score += u[f] * V[n, f]
             violation = margin - best + score
             if violation > 0.0:
+                # one step, weighted by the estimated rank, and the rows cut back to their longest length
                 weight = harmonic[candidates // attempt]
                 total += weight * violation
                 step = W.dtype.type(rate * weight)

@@ -13,12 +13,14 @@ from everypair.metrics.functions import (
     precision_at_k,
     recall_at_k,
 )
+from everypair.metrics.held_out import HeldOut
 from everypair.metrics.lists import beyond_accuracy
 from everypair.metrics.means import Metrics
 from everypair.metrics.multilabel import multilabel_metrics, propensities
 from everypair.metrics.stream import stream_metrics
 
 __all__ = [
+    "HeldOut",
     "Metrics",
     "auc",
     "beyond_accuracy",

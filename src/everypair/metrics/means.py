@@ -22,7 +22,7 @@ class Metrics(dict[str, float]):
     def interval(self, name: str) -> tuple[float, float]:
         """95 % of such samples of rows have a mean in here: 1.96 standard errors on either side."""
         if name not in self.standard_errors:
-            known = ", ".join(self.standard_errors)
-            raise ValueError(f"{name!r} is no mean over rows and has no interval; these have: {known}.")
+            names = ", ".join(self.standard_errors)
+            raise ValueError(f"{name!r} is no mean over rows and has no interval; these have: {names}.")
         half = TWO_SIDED * self.standard_errors[name]
         return self[name] - half, self[name] + half

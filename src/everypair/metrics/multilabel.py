@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from everypair.check import integer, is_number
 from everypair.metrics import per_row, ranking
 from everypair.metrics.patterns import Matrix, positive_pattern
-from everypair.metrics.stream import MEMORY_MB, ScoreRows
+from everypair.metrics.stream import MEMORY_MB, ScoreRows, check_lengths
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
 
 KS = (1, 3, 5)
@@ -85,7 +85,7 @@ def multilabel_metrics(
     nothing = sp.csr_array(positives.shape, dtype=np.int8)
     ranking.check_truth(nothing, positives, "scores", "truth")
     n_rows, n_labels = positives.shape
-    lengths = _check_lengths(ks)
+    lengths = check_lengths(ks)
     level = _check_threshold(threshold)
     rarity = None if propensities is None else 1 / _check_propensities(propensities, n_labels)
     if block_rows is None:
@@ -106,16 +106,16 @@ def multilabel_metrics(
         here = slice(positives.indptr[start], positives.indptr[stop])
         best_first[here] = _labels_by_score(block, positives[start:stop])
 
-    found = ranker.ranking
+    order = ranker.ranking
     result = {}
     for length in lengths:
-        precision = per_row.AT_K["precision"](found, length)
+        precision = per_row.AT_K["precision"](order, length)
         result[f"precision@{length}"] = per_row.average_rows(precision, "test")
         result[f"top-{length}"] = per_row.average_rows(precision, "all")
-        result[f"ndcg@{length}"] = per_row.average_rows(per_row.AT_K["ndcg"](found, length), "test")
+        result[f"ndcg@{length}"] = per_row.average_rows(per_row.AT_K["ndcg"](order, length), "test")
         if rarity is not None:
-            result[f"psp@{length}"] = _propensity_scored(found, rarity[best_first], length)
-    result["auc"] = per_row.average_rows(per_row.WHOLE_LIST["auc"](found), "test")
+            result[f"psp@{length}"] = _propensity_scored(order, rarity[best_first], length)
+    result["auc"] = per_row.average_rows(per_row.WHOLE_LIST["auc"](order), "test")
     return result if cut is None else result | cut.metrics()
 
 
@@ -182,12 +182,12 @@ def _labels_by_score(scores: NDArray[Any], positives: sp.csr_array) -> NDArray[n
     return positives.indices[np.lexsort((-scores[owner, positives.indices], owner))]
 
 
-def _propensity_scored(found: ranking.Ranking, gains: NDArray[np.float64], k: int) -> float:
+def _propensity_scored(order: ranking.Ranking, gains: NDArray[np.float64], k: int) -> float:
     """Sum of the gains of ranks below k over the largest possible sum, both over all rows."""
-    owner = np.repeat(np.arange(len(found.indptr) - 1), found.n_positives)
+    owner = np.repeat(np.arange(len(order.indptr) - 1), order.n_positives)
     largest_first = gains[np.lexsort((-gains, owner))]
-    place = np.arange(len(gains)) - found.indptr[owner]
-    return min(1.0, float(gains[found.ranks < k].sum() / largest_first[place < k].sum()))  # the two orders differ
+    place = np.arange(len(gains)) - order.indptr[owner]
+    return min(1.0, float(gains[order.ranks < k].sum() / largest_first[place < k].sum()))  # the two orders differ
 
 
 def _as_function(scores: Any, shape: tuple[int, int]) -> ScoreRows:
@@ -211,22 +211,16 @@ def _as_floats(scores: Any) -> NDArray[Any]:
     )
 
 
-def _check_threshold(given: Any) -> float | None:
+def _check_threshold(threshold: Any) -> float | None:
     """The number itself, that of a fitted classifier, or None."""
-    threshold = getattr(given, "threshold_", given)
-    if threshold is not None and not is_number(threshold):
-        raise ValueError(f"threshold must be a number, a fitted classifier with threshold_, or None, got {given!r}.")
-    return threshold
+    level = getattr(threshold, "threshold_", threshold)
+    if level is not None and not is_number(level):
+        raise ValueError(f"threshold must be a number, a fitted classifier with threshold_, or None, got {level!r}.")
+    return level
 
 
-def _check_lengths(ks: Sequence[int]) -> list[int]:
-    if not isinstance(ks, (Sequence, np.ndarray)):
-        raise ValueError(f"ks must be a sequence of positive integers such as (1, 3, 5), got {ks!r}.")
-    return [per_row.check_k(length) for length in ks]
-
-
-def _check_propensities(given: Any, n_labels: int) -> NDArray[np.float64]:
-    values = np.asarray(given, dtype=np.float64)
+def _check_propensities(propensities: Any, n_labels: int) -> NDArray[np.float64]:
+    values = np.asarray(propensities, dtype=np.float64)
     if values.shape != (n_labels,):
         raise ValueError(
             f"propensities must be one number for each of the {n_labels} labels, got shape {values.shape}."

@@ -71,17 +71,19 @@ def ndcg(ranking: Ranking, k: int) -> Values:
     return _share_of_ideal(ranking, gains, 1 / np.log2(np.arange(longest) + 2.0))
 
 
-def average_precision_of_first(ranking: Ranking, k: int) -> Values:
-    """Precision at the place of every positive among the first k, over as many positives as k places hold."""
-    found = np.arange(len(ranking.ranks)) - np.repeat(ranking.indptr[:-1], ranking.n_positives) + 1
-    gains = np.where(ranking.ranks < k, found / (ranking.ranks + 1.0), 0.0)
-    return _ratio(ranking.sum_rows(gains), np.minimum(ranking.n_positives, k))
+def average_precision(ranking: Ranking, k: int | None = None) -> Values:
+    """Mean of the precision at the place of every positive: of all, or of as many as the first k places hold."""
+    count = np.arange(len(ranking.ranks)) - np.repeat(ranking.indptr[:-1], ranking.n_positives) + 1
+    gains = count / (ranking.ranks + 1.0)
+    if k is None:
+        return _ratio(ranking.sum_rows(gains), ranking.n_positives)
+    return _ratio(ranking.sum_rows(np.where(ranking.ranks < k, gains, 0.0)), np.minimum(ranking.n_positives, k))
 
 
 def mean_precision(ranking: Ranking, k: int) -> Values:
     """Mean of precision@1 … precision@k, to which a positive of rank r < k adds (1/k) Σ_{j=r+1..k} 1/j."""
-    found = np.minimum(ranking.ranks, k).astype(np.float64)
-    total = ranking.sum_rows(digamma(k + 1.0) - digamma(found + 1.0))  # differences of harmonic numbers
+    places = np.minimum(ranking.ranks, k).astype(np.float64)
+    total = ranking.sum_rows(digamma(k + 1.0) - digamma(places + 1.0))  # differences of harmonic numbers
     return np.minimum(_ratio(total, k * (ranking.n_positives > 0)), 1.0)
 
 
@@ -90,12 +92,6 @@ def half_life_utility(ranking: Ranking) -> Values:
     decay = -1 / (HALF_LIFE - 1)
     ideal_ranks = np.arange(int(ranking.n_positives.max()), dtype=np.float64)
     return _share_of_ideal(ranking, np.exp2(decay * ranking.ranks), np.exp2(decay * ideal_ranks))
-
-
-def average_precision(ranking: Ranking) -> Values:
-    """Mean of the precision at the place of every positive."""
-    found = np.arange(len(ranking.ranks)) - np.repeat(ranking.indptr[:-1], ranking.n_positives) + 1
-    return _ratio(ranking.sum_rows(found / (ranking.ranks + 1.0)), ranking.n_positives)
 
 
 def pair_accuracy(ranking: Ranking) -> Values:
@@ -109,7 +105,7 @@ AT_K: dict[str, Callable[[Ranking, int], Values]] = {
     "recall": recall,
     "ndcg": ndcg,
     "hit_rate": hit_rate,
-    "map": average_precision_of_first,
+    "map": average_precision,
     "mean_precision": mean_precision,
 }
 WHOLE_LIST: dict[str, Callable[[Ranking], Values]] = {
@@ -148,7 +144,7 @@ def coverage(ranking: Ranking, k: int) -> float:
     return float(np.mean(ranking.best_place < min(k, len(ranking.best_place))))
 
 
-def average_rows(values: Values, average: str) -> float:
+def average_rows(values: Values, average: str = "test") -> float:
     """Mean over the rows where the metric is defined ("test"), or over all, the others as 0 ("all").
 
     >>> average_rows(np.array([1.0, 0.5, np.nan]), "test"), average_rows(np.array([1.0, 0.5, np.nan]), "all")
@@ -159,10 +155,10 @@ def average_rows(values: Values, average: str) -> float:
     return float(defined.sum() / rows) if rows else math.nan
 
 
-def rows_error(values: Values, average: str) -> float:
+def rows_error(values: Values, average: str = "test") -> float:
     """Standard error of :func:`average_rows`, s/√rows; NaN for fewer than two rows.
 
-    >>> rows_error(np.array([1.0, 0.0, np.nan]), "test")
+    >>> rows_error(np.array([1.0, 0.0, np.nan]))
     0.5
     """
     counted = values[~np.isnan(values)] if average == "test" else np.nan_to_num(values, nan=0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,21 +43,15 @@ def stream_metrics(
         values above 0 in ``test`` are the positives, the rest of it is ignored.
     ks
         Lengths of the top lists.
-    average
-        ``"test"``: mean over rows with a test positive (for auc: and with a negative candidate);
-        ``"all"``: mean over all rows, the others counting as 0. Coverage is the same in both.
-    memory_mb
-        A block of scores, taken as float64, is at most so many MiB (but at least one row).
-    n_threads
-        Threads for ranking; ``None`` means every core. Their number does not change a bit of the result.
+    average, memory_mb, n_threads
+        As for :func:`everypair.evaluate.ranking_metrics`: rows are its users. No bit of the result depends on memory
+        and threads.
 
     Returns
     -------
     dict
-        ``precision@k``, ``recall@k``, ``ndcg@k``, ``hit_rate@k``, ``map@k``, ``mean_precision@k``, ``coverage@k``
-        for every k, and ``nhlu``, ``map``, ``auc``: see the functions in `everypair.metrics`. All are in [0, 1],
-        except that auc is NaN where no row has a pair of a positive and a negative. Its ``standard_errors`` holds
-        those of all but coverage, over the rows of the mean.
+        What :func:`~everypair.evaluate.ranking_metrics` returns: all in [0, 1], except that auc is NaN where no row has
+        a pair of a positive and a negative.
 
     Examples
     --------
@@ -103,16 +97,31 @@ def rank_rows(
     n_threads: int | None,
 ) -> Ranking:
     """Where the positives of every row stand, block by block."""
+    longest = max(lengths, default=0)
     threads = resolve_threads(n_threads)
+    return rank_candidates(lambda rows: [score_rows(rows)], 1, seen, positives, longest, memory_mb, threads)[0]
+
+
+def rank_candidates(
+    score_rows: Callable[[NDArray[np.int64]], Iterable[Any]],
+    count: int,
+    seen: sp.csr_array,
+    positives: sp.csr_array,
+    top: int,
+    memory_mb: float,
+    n_threads: int,
+) -> list[Ranking]:
+    """The same by each of ``count`` scores of a block, given one after the other; ``top`` as for :class:`Ranker`."""
     if not memory_mb > 0:
         raise ValueError(f"memory_mb must be positive, got {memory_mb!r}.")
-    ranker = Ranker(seen, positives, top=max(lengths, default=0))
-    rows = ranker.rows
+    rankers = [Ranker(seen, positives, top) for _ in range(count)]
+    rows = np.flatnonzero(np.diff(positives.indptr))
     row_bytes = positives.shape[1] * np.dtype(np.float64).itemsize
     for start, stop in even_chunks(len(rows), max(1, int(memory_mb * 2**20 / row_bytes))):
         block = rows[start:stop]
-        ranker.add(block, np.asarray(score_rows(block)), threads)
-    return ranker.ranking
+        for ranker, scores in zip(rankers, score_rows(block), strict=True):
+            ranker.add(block, np.asarray(scores), n_threads)
+    return [ranker.ranking for ranker in rankers]
 
 
 def summarise(ranking: Ranking, lengths: Sequence[int], average: str) -> Metrics:

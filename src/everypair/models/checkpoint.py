@@ -24,8 +24,8 @@ from everypair.solvers.completion.inductive import InductiveState
 from everypair.solvers.completion.interactive import InteractiveState
 from everypair.solvers.completion.maxide import WeightsState
 from everypair.solvers.completion.ranking import RankingState
-from everypair.solvers.loop import Standing, StopRules, Sweep
-from everypair.solvers.momentum import Moving
+from everypair.solvers.loop import Remembering, Standing, StopRules, Sweep, Volatile
+from everypair.solvers.momentum import MomentumState
 from everypair.solvers.state import Factors
 from everypair.store import ModelFileError, read_file, write_file
 from everypair.training.fingerprint import fingerprint
@@ -35,7 +35,8 @@ FREE = ("max_iter", "time_limit", "n_threads", "verbose")  # parameters that cha
 KEYS = {"class", "parameters", "data", "standing", "memory"}
 
 for _cls in (
-    FixedPointState, Factors, Gram, InductiveState, InteractiveState, LowRank, MaskedState, Moving, RankingState,
+    FixedPointState, Factors, Gram, InductiveState, InteractiveState, LowRank, MaskedState, MomentumState,
+    RankingState,
     WeightsState,
 ):  # fmt: skip
     storable(_cls, f"solver.{_cls.__name__}")
@@ -70,6 +71,8 @@ class Checkpoint:
     >>> np.array_equal(whole.user_factors_, fresh.user_factors_)
     True
     """
+
+    sharded = False
 
     def __init__(self, path: Any, every: int = 5) -> None:
         self.path = Path(path)
@@ -117,7 +120,7 @@ class Checkpoint:
         values = {
             **self._identity(identity),
             "standing": encode(content, "standing", arrays),
-            "memory": encode(solver.memory() if hasattr(solver, "memory") else None, "memory", arrays),
+            "memory": encode(solver.memory() if isinstance(solver, Remembering) else None, "memory", arrays),
         }
         write_file(self.path, KIND, values, arrays)
 
@@ -150,7 +153,7 @@ class Checkpoint:
 
 
 def _check_resumable(identity: Any, solver: Any) -> None:
-    if identity is None or not getattr(solver, "resumable", True):
+    if identity is None or isinstance(solver, Volatile):
         name = (
             type(solver).__name__ if identity is None else f"{type(identity[0]).__name__} with {type(solver).__name__}"
         )

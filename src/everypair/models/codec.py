@@ -3,9 +3,9 @@
     value ⟷ (a tree of JSON, {name: array})
 
 None, booleans, numbers, strings and lists are JSON already. Everything else is a dict with one tag: an array, a sparse
-matrix or ids by name, a tuple, a dict, names, an encoder of tables, a built-in loss, a status, a dtype, something left
-out, an estimator with its parameters and what it has learnt, or an object of a registered class with its fields.
-Nothing else is written, and reading builds nothing but these: no code can come out of a file.
+matrix or ids by name, a tuple, a dict, names, a built-in loss, a status, a dtype, something left out, an estimator with
+its parameters and what it has learnt, or an object of a registered class with its fields. Nothing else is written, and
+reading builds nothing but these: no code can come out of a file.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from everypair.data.ids import Ids
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
-from everypair.features.kernel_map import KernelMap
-from everypair.features.nystrom import NystromFeatures
-from everypair.features.table import TableFeatures
+from everypair.features.nystrom import KernelMap
+from everypair.features.table import FEATURES, TableFeatures
 from everypair.models.registry import ESTIMATORS, estimator_class, is_estimator
 from everypair.models.serve_only import Dropped
 from everypair.problem.losses import LOSSES, Loss
@@ -48,7 +47,6 @@ CLASSES: dict[str, type] = {}
 NAMES: dict[type, str] = {}
 NUMBERS = {np.dtype(code).str for code in np.typecodes["AllInteger"] + "?efd"}
 ID_FIELDS = ("integers", "text", "ends")
-LANDMARK_FIELDS = ("gamma_", "landmarks_", "root_", "n_features_in_")
 
 
 def storable(cls: Class, name: str | None = None) -> Class:
@@ -60,7 +58,10 @@ def storable(cls: Class, name: str | None = None) -> Class:
     return cls
 
 
-for _cls in (DegreeWeighting, FeatureMap, KernelMap, Negatives, Newton, Ridge, Sampling):
+for _cls in (
+    *(DegreeWeighting, FeatureMap, KernelMap, Negatives, Newton, Ridge, Sampling, TableFeatures),
+    *FEATURES.values(),
+):
     storable(_cls)
 
 
@@ -88,10 +89,6 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         for field in ("indptr", "indices", "data"):
             arrays[f"{name}.{field}"] = getattr(matrix, field)
         return {"csr": name, "shape": list(matrix.shape)}
-    if isinstance(value, TableFeatures):
-        values, own = value.to_parts()
-        arrays |= {f"{name}.{field}": array for field, array in own.items()}
-        return {"table": values, "arrays": name}
     if isinstance(value, Ids):
         arrays |= {f"{name}.{field}": array for field, array in value.to_arrays().items()}
         return {"ids": name}
@@ -109,10 +106,6 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         return {"loss": _loss_name(value)}
     if isinstance(value, np.dtype):
         return {"dtype": value.str}
-    if isinstance(value, NystromFeatures):
-        parameters = encode(value.get_params(deep=False), name, arrays)["dict"]
-        learnt = encode({field: getattr(value, field) for field in LANDMARK_FIELDS}, name, arrays)["dict"]
-        return {"landmarks": {**parameters, **learnt}}
     if is_estimator(value):
         return {"estimator": value.written(name, arrays)}
     if type(value) in NAMES:
@@ -144,10 +137,6 @@ def decode(tree: Any, arrays: Arrays) -> Any:
             return np.array(names, object)
         case {"csr": str(name), "shape": [int(rows), int(columns)]}:
             return _matrix(name, (rows, columns), arrays)
-        case {"table": {"features": list()} as values, "arrays": str(name)}:
-            prefix = f"{name}."
-            own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-            return TableFeatures.from_parts(values, own)
         case {"ids": str(name)}:
             own = {field: arrays[f"{name}.{field}"] for field in ID_FIELDS if f"{name}.{field}" in arrays}
             return Ids.from_arrays(own)
@@ -161,8 +150,6 @@ def decode(tree: Any, arrays: Arrays) -> Any:
             return Status[name]
         case {"dtype": str(name)} if name in NUMBERS:
             return np.dtype(name)
-        case {"landmarks": dict(content)}:
-            return _landmarks({key: decode(entry, arrays) for key, entry in content.items()})
         case {"estimator": {"class": str(name)} as values} if name in ESTIMATORS:
             return estimator_class(name).read(values, arrays)
         case {"object": str(name), "fields": dict(content)} if name in CLASSES:
@@ -178,14 +165,6 @@ def _check_fields(cls: Any, given: set[str]) -> None:
     odd = (given - known) | (known - optional - given)
     if odd:
         raise ValueError(f"the fields of {cls.__name__} are not those of this version: {', '.join(sorted(odd))}.")
-
-
-def _landmarks(content: dict[str, Any]) -> NystromFeatures:
-    learnt = {field: content.pop(field, None) for field in LANDMARK_FIELDS}
-    features = NystromFeatures(**content)
-    for field, value in learnt.items():
-        setattr(features, field, value)
-    return features
 
 
 def _encode_array(value: NDArray[Any], name: str, arrays: Arrays) -> dict[str, Any]:

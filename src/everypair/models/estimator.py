@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self, get_type_hints
+from typing import Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -50,10 +50,10 @@ class FittedAttribute:
         raise AttributeError(f"{self.field}_ is a part of the fitted state: replace state_ as a whole.")
 
 
-def _state_class(cls: type) -> type:
-    """The class of what an estimator learns, any where it does not say."""
-    if "fitted_class" in dir(cls):
-        return cls.fitted_class  # type: ignore[attr-defined]
+def _state_class(cls: type[Estimator]) -> type:
+    """The class of what an estimator learns: ``fitted_class``, or what ``state_`` is annotated with."""
+    if cls.fitted_class is not object:
+        return cls.fitted_class
     wanted = get_type_hints(cls)["state_"]
     return wanted if isinstance(wanted, type) else object
 
@@ -62,9 +62,10 @@ class Estimator(BaseEstimator):
     """Base of estimators that keep what they learnt in ``state_``, a frozen dataclass marked as a part.
 
     ``fit`` sets it once, as its last act; methods that change a fitted model replace it. A state may have ``check()``,
-    which refuses what does not fit together; it is called on what is read.
+    which refuses what does not fit together; it is called on what is read. ``fitted_class`` is its class.
     """
 
+    fitted_class: ClassVar[type] = object
     state_: Any
 
     def save(self, path: Any, *, serve_only: bool = False) -> None:

@@ -42,7 +42,8 @@ def parameter(*, default: Any, text: str = "", check: Check | None = None) -> An
 def estimator(cls: Class) -> Class:
     """Make keyword-only parameters of the annotated attributes of a class, and a section of its docstring.
 
-    Its own parameters stand before those of its parents.
+    Its own parameters stand before those of its parents, and theirs before those of theirs; one with another default
+    only stays in its place.
 
     >>> @estimator
     ... class Model:
@@ -62,9 +63,10 @@ def estimator(cls: Class) -> Class:
     for name in own:
         one = cls.__dict__[name]
         if not one.metadata["text"]:
-            setattr(cls, name, field(default=one.default, metadata=_inherited(cls, name).metadata))
+            metadata = {**_inherited(cls, name).metadata, "inherited": True}
+            setattr(cls, name, field(default=one.default, metadata=metadata))
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
-    order = list(dict.fromkeys(name for base in made.__mro__ for name in _declared(base)))
+    order = _order(made)
     signature = inspect.signature(made.__init__)
     in_order = [signature.parameters[name] for name in ("self", *order)]
     made.__init__.__signature__ = signature.replace(parameters=in_order)
@@ -81,16 +83,22 @@ def checked(model: Any) -> SimpleNamespace:
     return SimpleNamespace(**values)
 
 
-def _declared(cls: type) -> list[str]:
-    """The names that a class itself declares as parameters."""
-    parameters = {one.name for one in fields(cls)} if "__dataclass_fields__" in vars(cls) else set()
-    return [name for name in inspect.get_annotations(cls) if name in parameters]
-
-
 def _inherited(cls: type, name: str) -> Any:
     """The declaration of a parameter by the nearest parent."""
     declared = (base.__dict__.get("__dataclass_fields__", {}) for base in cls.__mro__[1:])
     return next(parameters[name] for parameters in declared if name in parameters)
+
+
+def _order(cls: Any) -> list[str]:
+    """Names of all parameters, class after class, each where it has its text."""
+    names = {one.name for one in fields(cls)}
+    order: dict[str, None] = {}
+    for base in cls.__mro__:
+        own = base.__dict__.get("__dataclass_fields__", {})
+        for name in inspect.get_annotations(base):
+            if name in names and name in own and "inherited" not in own[name].metadata:
+                order[name] = None
+    return list(order)
 
 
 def _with_section(doc: str, cls: Any, order: list[str]) -> str:
@@ -127,8 +135,13 @@ def one_of(*options: str) -> Check:
 
 
 def or_none(look: Check) -> Check:
-    """What ``look`` lets pass, or None."""
-    return lambda name, value: None if value is None else look(name, value)
+    """What ``look`` lets pass, or None.
+
+    >>> or_none(one_of("01", "±1"))("coding", "10")
+    Traceback (most recent call last):
+    ValueError: coding must be one of '01', '±1' or None, got '10'.
+    """
+    return lambda name, value: None if value is None else _looked_at(look, name, value, "None")
 
 
 def or_auto(look: Check) -> Check:
@@ -137,17 +150,17 @@ def or_auto(look: Check) -> Check:
     >>> or_auto(check.integer)("rank", "auto"), or_auto(check.integer)("rank", 8)
     (None, 8)
     """
+    return lambda name, value: (
+        None if isinstance(value, str) and value == "auto" else _looked_at(look, name, value, '"auto"')
+    )
 
-    def either(name: str, value: Any) -> Any:
-        if isinstance(value, str) and value == "auto":
-            return None
-        try:
-            return look(name, value)
-        except ValueError as failure:
-            text = str(failure)
-            raise ValueError(text.replace(", got ", ' or "auto", got ', 1)) from None
 
-    return either
+def _looked_at(look: Check, name: str, value: Any, other: str) -> Any:
+    """What ``look`` returns; its refusal names the ``other`` value too."""
+    try:
+        return look(name, value)
+    except ValueError as failure:
+        raise ValueError(str(failure).replace(", got ", f" or {other}, got ", 1)) from None
 
 
 @estimator
@@ -162,27 +175,39 @@ class Threads:
 
 
 @estimator
-class Iterating(Threads):
-    """What every estimator that takes step after step has."""
+class Sweeping(Threads):
+    """What every estimator that learns in sweeps has."""
 
     max_iter: int = parameter(default=50, text="stop after so many sweeps.", check=check.integer)
-    patience: int | None = parameter(
-        default=None,
-        text="stop after so many sweeps without a better validation metric; the best sweep is kept.",
-        check=check.patience,
-    )
     time_limit: float | None = parameter(
         default=None, text="stop after so many seconds of training.", check=check.seconds
     )
+    verbose: bool = parameter(default=False, text="show progress.", check=check.flag)
+
+
+@estimator
+class Seeded:
+    """What every estimator that draws random numbers has."""
+
     random_state: Any = parameter(
         default=None,
         text="seed of the start; the same seed gives the same bits on any number of threads.",
         check=lambda name, value: check.generator(value),
     )
+
+
+@estimator
+class Iterating(Sweeping, Seeded):
+    """What every estimator has that can watch a validation metric from sweep to sweep."""
+
+    patience: int | None = parameter(
+        default=None,
+        text="stop after so many sweeps without a better validation metric; the best sweep is kept.",
+        check=check.patience,
+    )
     dtype: str = parameter(
         default="float32", text='"float32" or "float64".', check=lambda name, value: check.float_dtype(value)
     )
-    verbose: bool = parameter(default=False, text="show progress.", check=check.flag)
 
 
 @estimator

@@ -38,9 +38,9 @@ class NewRows:
     """Rows e of new entities under a tower: value, gradient and Gauss-Newton product, row by row."""
 
     def __init__(
-        self, tower: Perceptron, theta: Tree, said: Array, problem: RowProblem, other: Array, reg: float, n_threads: int
+        self, tower: Perceptron, theta: Tree, base: Array, problem: RowProblem, other: Array, reg: float, n_threads: int
     ) -> None:
-        self.tower, self.said, self.problem, self.other = tower, said, problem, other
+        self.tower, self.base, self.problem, self.other = tower, base, problem, other
         self.upper = {"matrices": theta["matrices"], "biases": theta["biases"]}
         self.still = zeros_like(self.upper)
         self.reg, self.n_threads = tower.dtype.type(reg), n_threads
@@ -50,7 +50,7 @@ class NewRows:
 
     def at(self, own: Array) -> RowsAt:
         """Evaluate the rows."""
-        above = self.tower.above(self.upper, self.said + own)
+        above = self.tower.above(self.upper, self.base + own)
         stored = StoredPairs(self.problem, above.factors, self.other, self.n_threads)
         wide = above.factors.astype(np.float64)
         quadratic = 0.5 * np.einsum("ik,ik->i", wide, self.quadratic.curved(wide))
@@ -71,16 +71,16 @@ class NewRows:
 
 
 def folded_rows(
-    tower: Perceptron, theta: Tree, said: Array, problem: RowProblem, other: Array, reg: float, n_threads: int = 1
+    tower: Perceptron, theta: Tree, base: Array, problem: RowProblem, other: Array, reg: float, n_threads: int = 1
 ) -> Array:
-    """Factors of new entities with these pairs, of whom features say ``said``, the first product without ids."""
-    new = NewRows(tower, theta, said, problem, other, reg, n_threads)
-    rows = new.at(np.zeros_like(said))
+    """Factors of new entities with these pairs, of whom features say ``base``, the first product without ids."""
+    new = NewRows(tower, theta, base, problem, other, reg, n_threads)
+    rows = new.at(np.zeros_like(base))
     for _ in range(STEPS):
         gradient = new.gradient(rows)
         direction = _directions(new, rows, gradient)
         slopes = _dots(gradient, direction)
-        lengths = np.ones(len(said), said.dtype)
+        lengths = np.ones(len(base), base.dtype)
         for _ in range(TRIALS):
             trial = new.at(rows.own + lengths[:, None] * direction)
             enough = trial.values <= rows.values + SUFFICIENT * lengths * slopes

@@ -69,7 +69,7 @@ class FunctionTower:
     n_rows: int
     rank: int
     dtype: Any
-    known: bool = True
+    with_ids: bool = True
 
     def start(self, random: np.random.Generator) -> Tree:
         """What ``init`` returns, in the model's precision; the rank of ``apply`` is checked."""
@@ -95,7 +95,7 @@ class FunctionTower:
     def block(self, chosen: Array, block: slice, size: int) -> dict[str, Any]:
         """Inputs of some entities; a shorter block repeats entity 0, whose gradient is then zero."""
         rows = filled(chosen, block, size)
-        found: dict[str, Any] = {"ids": rows.astype(np.int32) if self.known else np.full(size, -1, np.int32)}
+        found: dict[str, Any] = {"ids": rows.astype(np.int32) if self.with_ids else np.full(size, -1, np.int32)}
         for name, part in self.parts.items():
             found[name] = padded(part[rows]) if sp.issparse(part) else part[rows]
         return found

@@ -35,7 +35,7 @@ from everypair.types import Array
 
 
 @dataclass(frozen=True)
-class Point:
+class TowerPoint:
     """Where both towers stand: parameters, factors, the stored pairs and Gram matrices there, and L."""
 
     theta: Both
@@ -76,14 +76,14 @@ class TowerObjective:
             pairs, loss, negatives, Ridge.checked(0.0, 0.0), OUTSIDE["squared"], dtype=dtype, n_threads=n_threads
         )
 
-    def at(self, theta: Both, towers: tuple[Tower, Tower] | None = None) -> Point:
+    def at(self, theta: Both, towers: tuple[Tower, Tower] | None = None) -> TowerPoint:
         """Evaluate both towers (other ones of the same parameters, if given) and L."""
         left, right = (tower.at(part) for tower, part in zip(towers or self.towers, theta))
         F = self.factor_space
         stored = StoredPairs(F.rows[LEFT], left.factors, right.factors, self.n_threads)
         grams = F.gram(LEFT, left.factors), F.gram(RIGHT, right.factors)
         value = F.total(stored.value, *grams) + self.penalty(theta)
-        return Point(theta, (left, right), stored, grams, value, F.rounding(*grams))
+        return TowerPoint(theta, (left, right), stored, grams, value, F.rounding(*grams))
 
     def penalty(self, theta: Both) -> float:
         """½ λ_u ‖θ_u‖² + ½ λ_v ‖θ_v‖²."""
@@ -92,11 +92,11 @@ class TowerObjective:
             for reg, part in zip(self.reg, theta)
         )
 
-    def gradient(self, point: Point) -> Both:
+    def gradient(self, point: TowerPoint) -> Both:
         """∇L."""
         return self._pulled(point, self.factor_gradients(point), point.theta)
 
-    def factor_gradients(self, point: Point) -> tuple[Array, Array]:
+    def factor_gradients(self, point: TowerPoint) -> tuple[Array, Array]:
         """∂F/∂U and ∂F/∂V."""
         slopes = point.stored.slopes
         left, right = self._sums(LEFT, slopes, point.right), self._by_columns(slopes, point.left)
@@ -106,12 +106,12 @@ class TowerObjective:
             gradient -= rows.this_weights[:, None] * rows.pulls(gram).astype(self.dtype)
         return left, right
 
-    def product(self, point: Point, direction: Both) -> Both:
+    def product(self, point: TowerPoint, direction: Both) -> Both:
         """G·d."""
         W, H = (side.tangent(part) for side, part in zip(point.sides, direction))
         return self._pulled(point, self.factor_product(point, W, H), direction)
 
-    def factor_product(self, point: Point, W: Array, H: Array) -> tuple[Array, Array]:
+    def factor_product(self, point: TowerPoint, W: Array, H: Array) -> tuple[Array, Array]:
         """The Gauss-Newton matrix of F in factor space, by directions W of U and H of V together."""
         U, V = point.left, point.right
         changes = self._scores(W, V)
@@ -122,7 +122,7 @@ class TowerObjective:
         self._add_products(RIGHT, right, [(H, point.grams[LEFT].matrix), (V, self._cross(LEFT, W, U))])
         return left, right
 
-    def curvature_root(self, point: Point, random: np.random.Generator) -> Both:
+    def curvature_root(self, point: TowerPoint, random: np.random.Generator) -> Both:
         """Jᵀ H^½ ε for random signs ε: squared, it is diag(JᵀHJ) in the mean.
 
         H is what all pairs and, besides, c ℓ'' of the stored ones give, a little more than the curvature of L.
@@ -143,7 +143,7 @@ class TowerObjective:
     def _signs(self, random: np.random.Generator, shape: Any) -> Array:
         return (2 * random.integers(0, 2, shape, np.int8) - 1).astype(self.dtype)
 
-    def _pulled(self, point: Point, gradients: tuple[Array, Array], ridged: Both) -> Both:
+    def _pulled(self, point: TowerPoint, gradients: tuple[Array, Array], ridged: Both) -> Both:
         """[⟨J_u, G_u⟩ + λ_u x_u; ⟨J_v, G_v⟩ + λ_v x_v] for gradients by the factors and ``ridged`` x."""
         left, right = (
             leafwise(lambda g, x, reg=reg: g + self.dtype.type(reg) * x, side.adjoint(gradient), x)

@@ -23,7 +23,7 @@ SIDES = ("user", "item")
 
 @dataclass(frozen=True)
 class SidePlan:
-    """How one side becomes a tower: the layers or the functions brought along, and what is known of its entities."""
+    """How one side becomes a tower: the layers or the functions brought along, and what its entities are known by."""
 
     side: int
     layers: Layers
@@ -56,21 +56,21 @@ class SidePlan:
             )
         return cls(side, layers, function, own, feature_map, np.dtype(dtype), n_threads)
 
-    def tower(self, count: int, features: Any, known: bool = True) -> Tower:
+    def tower(self, count: int, features: Any, with_ids: bool = True) -> Tower:
         """The tower on ``count`` entities, those of training or later ones (which have no ids)."""
         matrix = None if self.feature_map is None else self.feature_map(features, count, self.dtype)
         if self.function is None:
             mapped = None if matrix is None else Features(matrix, self.dtype)
-            inputs = Inputs(count, self.own and known, mapped, n_threads=self.n_threads)
+            inputs = Inputs(count, self.own and with_ids, mapped, n_threads=self.n_threads)
             return Perceptron(inputs, self.layers, self.dtype)
         parts = {} if self.feature_map is None else _groups(features, matrix, self.feature_map, self.dtype)
-        return FunctionTower(self.function, parts, count, self.layers.rank, self.dtype, known)
+        return FunctionTower(self.function, parts, count, self.layers.rank, self.dtype, with_ids)
 
-    def said(self, theta: Tree, count: int, features: Any) -> Array:
+    def feature_product(self, theta: Tree, count: int, features: Any) -> Array:
         """The first product of later entities without ids: what features say, zeros without them."""
         if features is None:
             return np.zeros((count, self.layers.first), self.dtype)
-        tower = self.tower(count, features, known=False)
+        tower = self.tower(count, features, with_ids=False)
         assert isinstance(tower, Perceptron)
         return tower.inputs.product(theta)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from everypair.plots.canvas import COLOURS, legend, plain_logarithms
-from everypair.plots.measure import Group, Measured
+from everypair.plots.measure import Group, MeasuredModel
 from everypair.types import Array
 
 FEW = 6  # values that each get a tick
@@ -87,7 +87,7 @@ def draw_times(axes: Any, times: Array, dates: bool) -> None:
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
-def draw_metrics(axes: Any, models: Sequence[Measured], names: Sequence[str]) -> None:
+def draw_metrics(axes: Any, models: Sequence[MeasuredModel], names: Sequence[str]) -> None:
     """Means with 95 % intervals, models beside each other."""
     places = np.arange(len(names))[::-1]
     for number, (measured, colour) in enumerate(zip(models, SHADES)):
@@ -97,7 +97,7 @@ def draw_metrics(axes: Any, models: Sequence[Measured], names: Sequence[str]) ->
         axes.errorbar(
             means,
             places + shift,
-            xerr=_shown(errors),
+            xerr=_drawn(errors),
             fmt="o",
             markersize=4.5,
             color=colour,
@@ -117,7 +117,7 @@ def draw_groups(axes: Any, groups: dict[str, list[Group]], across: str, up: str)
     for number, ((name, parts), colour) in enumerate(zip(groups.items(), SHADES)):
         places = np.arange(len(parts)) + 0.12 * (number - (len(groups) - 1) / 2)
         axes.errorbar(
-            places, [part.mean for part in parts], yerr=_shown([1.96 * part.error for part in parts]), color=colour,
+            places, [part.mean for part in parts], yerr=_drawn([1.96 * part.error for part in parts]), color=colour,
             marker="o", markersize=4.5, elinewidth=1.4, linewidth=1, label=name,
         )  # fmt: skip
     parts = next(iter(groups.values()))
@@ -129,7 +129,7 @@ def draw_groups(axes: Any, groups: dict[str, list[Group]], across: str, up: str)
     legend(axes)
 
 
-def draw_exposure(axes: Any, models: Sequence[Measured], consumed: Array) -> None:
+def draw_exposure(axes: Any, models: Sequence[MeasuredModel], consumed: Array) -> None:
     """Cumulative share of recommendations over items by popularity, beside that of the events themselves."""
     across = np.arange(1, len(consumed) + 1) / len(consumed)
     for measured, colour in zip(models, SHADES):
@@ -152,8 +152,8 @@ def draw_sensitivity(axes: Any, tuning: Any, name: str) -> None:
         if across.min() > 0 and across.max() / across.min() > 5:
             axes.set_xscale("log")
     else:
-        kinds = sorted({_said(value) for value in values}, key=lambda kind: (kind != "none", kind))
-        across = np.array([kinds.index(_said(value)) for value in values], float)
+        kinds = sorted({_category(value) for value in values}, key=lambda kind: (kind != "none", kind))
+        across = np.array([kinds.index(_category(value)) for value in values], float)
         axes.set_xticks(range(len(kinds)), kinds)
     for state, colour, label in (("complete", SHADES[0], "tried"), ("pruned", COLOURS["muted"], "stopped early")):
         own = np.array([row["state"] == state and row["trial"] > 0 for row in rows])
@@ -163,7 +163,7 @@ def draw_sensitivity(axes: Any, tuning: Any, name: str) -> None:
             axes.errorbar(
                 across[own],
                 up,
-                yerr=_shown(errors),
+                yerr=_drawn(errors),
                 fmt="o",
                 markersize=3.5,
                 elinewidth=0.8,
@@ -172,11 +172,9 @@ def draw_sensitivity(axes: Any, tuning: Any, name: str) -> None:
                 label=label,
             )
     axes.plot(across[0], rows[0][tuning.metric], "s", color=SHADES[1], markersize=7, label="defaults", zorder=5)
-    found = found_row(tuning, rows)
-    if found:
-        axes.plot(
-            across[found], rows[found][tuning.metric], "D", color=SHADES[2], markersize=6, label="found", zorder=5
-        )
+    best = best_row(tuning, rows)
+    if best:
+        axes.plot(across[best], rows[best][tuning.metric], "D", color=SHADES[2], markersize=6, label="best", zorder=5)
     axes.set_xlabel(name)
     axes.set_ylabel(tuning.metric)
     if axes.get_xscale() == "log":
@@ -187,21 +185,21 @@ def draw_sensitivity(axes: Any, tuning: Any, name: str) -> None:
     legend(axes)
 
 
-def found_row(tuning: Any, rows: Sequence[dict[str, Any]]) -> int | None:
-    """Which of the rows has the parameters that were found."""
+def best_row(tuning: Any, rows: Sequence[dict[str, Any]]) -> int | None:
+    """Which of the rows has the best parameters."""
     for number, row in enumerate(rows):
-        if all(row[name] == value for name, value in tuning.found.items()):
+        if all(row[name] == value for name, value in tuning.best.items()):
             return number
     return None
 
 
-def _said(value: Any) -> str:
+def _category(value: Any) -> str:
     if value is None:
         return "none"
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _shown(errors: Sequence[float]) -> list[float]:
+def _drawn(errors: Sequence[float]) -> list[float]:
     return [0.0 if math.isnan(error) else error for error in errors]
 
 

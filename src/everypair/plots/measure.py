@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.evaluate.list_metrics import list_metrics
 from everypair.evaluate.ranking_metrics import rank_users
+from everypair.metrics.lists import beyond_accuracy
 from everypair.metrics.means import Metrics
 from everypair.metrics.patterns import positive_pattern, stored_pattern
 from everypair.metrics.per_row import ndcg, rows_error
@@ -31,7 +31,7 @@ class Group(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredModel:
     """One model on the test pairs."""
 
     name: str
@@ -43,7 +43,7 @@ class Measured:
     recommended: Array  # of the users with a test positive
 
 
-def measure_model(name: str, model: Any, train: Any, test: Any) -> Measured:
+def measure_model(name: str, model: Any, train: Any, test: Any) -> MeasuredModel:
     """Rank, recommend and group."""
     seen, positives = stored_pattern(train, "train"), positive_pattern(test, "test")
     liked = positive_pattern(train, "train")
@@ -51,14 +51,14 @@ def measure_model(name: str, model: Any, train: Any, test: Any) -> Measured:
     users = np.flatnonzero(np.diff(positives.indptr))
     recommended, _ = model.recommend(users, n=LENGTH)
     popularity = np.bincount(liked.indices, minlength=liked.shape[1])
-    found = hits(recommended, positives[users])
+    recommended_positives = hits(recommended, positives[users])
     quality = ndcg(ranking, LENGTH)[users]
-    return Measured(
+    return MeasuredModel(
         name,
         summarise(ranking, [1, 5, LENGTH], "test"),
-        list_metrics(model, train, test, [LENGTH]),
+        beyond_accuracy(recommended, train, test, [LENGTH], users=users),
         grouped(np.diff(seen.indptr)[users], quality),
-        grouped(popularity[positives[users].indices], found.astype(float)),
+        grouped(popularity[positives[users].indices], recommended_positives.astype(float)),
         exposure(recommended, popularity),
         recommended,
     )
@@ -90,7 +90,7 @@ def grouped(sizes: Array, values: Array, groups: int = GROUPS) -> list[Group]:
             inside = values[own]
             result.append(
                 Group(int(sizes[own].min()), int(sizes[own].max()), int(own.sum()), float(np.nanmean(inside)),
-                      rows_error(inside, "test"))
+                      rows_error(inside))
             )  # fmt: skip
     return result
 

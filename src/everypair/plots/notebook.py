@@ -29,8 +29,8 @@ def plot_history(model: Any, metric: str | None = None, ax: Any = None) -> Any:
     if not history:
         raise ValueError(f"{type(model).__name__} has no sweeps, so there is no history to draw.")
     if metric is not None and metric not in history[0]:
-        known = ", ".join(name for name in history[0] if name not in ("iteration", "seconds"))
-        raise ValueError(f"history_ has no {metric!r} but {known}: fit(…, validation=…) measures more.")
+        others = ", ".join(name for name in history[0] if name not in ("iteration", "seconds"))
+        raise ValueError(f"history_ has no {metric!r} but {others}: fit(…, validation=…) measures more.")
     if metric is None:
         metric = next((name for name in history[0] if name.startswith("ndcg@")), None)
     axes = _axes(ax)

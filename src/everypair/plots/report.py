@@ -20,9 +20,10 @@ from everypair.models.recommend.counts import Popularity
 from everypair.models.recommend.recommender import known_ids
 from everypair.plots import charts, page
 from everypair.plots.canvas import import_matplotlib, new_figure, to_svg
-from everypair.plots.measure import LENGTH, Measured, measure_model
+from everypair.plots.measure import LENGTH, MeasuredModel, measure_model
 from everypair.store.write import check_place, replacing
 from everypair.tuning.result import Tuning
+from everypair.words import in_digits
 
 SHOWN = (f"ndcg@{LENGTH}", f"recall@{LENGTH}", f"precision@{LENGTH}", f"hit_rate@{LENGTH}", f"map@{LENGTH}", "auc")
 LIST_WORDS = {
@@ -85,13 +86,13 @@ def report(
     check.integer("samples", samples, 0)
     if tuning is not None and not isinstance(tuning, Tuning):
         raise TypeError(f"tuning must be what everypair.tune returned, got {type(tuning).__name__}.")
-    events, known = as_events(train, "train"), known_ids(model)
+    events, ids = as_events(train, "train"), known_ids(model)
     if events is not None:
         times = events.times if times is None else times
-        known = known or IdPair(events.user_ids, events.item_ids)
-    if known is not None:
-        user_ids = known.users if user_ids is None else user_ids
-        item_ids = known.items if item_ids is None else item_ids
+        ids = ids or IdPair(events.user_ids, events.item_ids)
+    if ids is not None:
+        user_ids = ids.users if user_ids is None else user_ids
+        item_ids = ids.items if item_ids is None else item_ids
     model, train, test, _ = without_ids(model, train, test)
     matrix = Pairs.from_matrix(train, name="train").to_csr()
     learnt = matrix
@@ -135,7 +136,7 @@ def check_report(path: Any) -> None:
     import_matplotlib()
 
 
-def _headline(measured: Measured, floor: Measured) -> str:
+def _headline(measured: MeasuredModel, floor: MeasuredModel) -> str:
     name = f"ndcg@{LENGTH}"
     low, high = measured.metrics.interval(name)
     share = measured.metrics[name] / floor.metrics[name] if floor.metrics[name] else math.inf
@@ -199,7 +200,7 @@ def _convergence(model: Any, tuning: Tuning | None) -> str:
     return page.section("Convergence", "No sweep should raise the objective.", page.figures(pictures))
 
 
-def _quality(measured: Measured, floor: Measured) -> str:
+def _quality(measured: MeasuredModel, floor: MeasuredModel) -> str:
     drawing, axes = new_figure(height=3.6)
     charts.draw_metrics(axes, [measured, floor], SHOWN)
     rows = [(name, _interval(measured, name), _interval(floor, name)) for name in SHOWN]
@@ -215,7 +216,7 @@ def _quality(measured: Measured, floor: Measured) -> str:
     )
 
 
-def _groups(measured: Measured, floor: Measured) -> str:
+def _groups(measured: MeasuredModel, floor: MeasuredModel) -> str:
     pictures = []
     for name, caption, across, up, groups in (
         ("activity", "By user activity", "training events of the user", f"ndcg@{LENGTH}",
@@ -229,7 +230,7 @@ def _groups(measured: Measured, floor: Measured) -> str:
     return page.section("For whom, and for what", "Where the quality comes from.", page.figures(pictures))
 
 
-def _catalogue(measured: Measured, floor: Measured, train: Any) -> str:
+def _catalogue(measured: MeasuredModel, floor: MeasuredModel, train: Any) -> str:
     liked = positive_pattern(train, "train")
     consumed = np.sort(np.bincount(liked.indices, minlength=liked.shape[1]))[::-1].cumsum() / liked.nnz
     drawing, axes = new_figure()
@@ -259,7 +260,7 @@ def _sensitivity(tuning: Tuning) -> str:
     rows = [
         (
             row["trial"],
-            *(_short(row[name]) for name in tuning.space),
+            *(in_digits(row[name]) for name in tuning.space),
             _signed(row[tuning.metric], row["standard_error"]),
             _signed(row["gain"], row["gain_standard_error"], sign="+"),
             row["state"],
@@ -271,11 +272,13 @@ def _sensitivity(tuning: Tuning) -> str:
         "Each candidate on entries held out of the training data.",
         f'<p class="verdict">{page.text(tuning.verdict)}</p>',
         page.figures(pictures),
-        page.table(["trial", *tuning.space, tuning.metric, "gain", ""], rows, best=charts.found_row(tuning, ranked)),
+        page.table(["trial", *tuning.space, tuning.metric, "gain", ""], rows, best=charts.best_row(tuning, ranked)),
     )
 
 
-def _samples(measured: Measured, train: Any, test: Any, names: tuple[Any, Any], count: int, random_state: int) -> str:
+def _samples(
+    measured: MeasuredModel, train: Any, test: Any, names: tuple[Any, Any], count: int, random_state: int
+) -> str:
     positives, liked = positive_pattern(test, "test"), positive_pattern(train, "train")
     users = np.flatnonzero(np.diff(positives.indptr))
     chosen = np.sort(np.random.default_rng(random_state).permutation(len(users))[:count])
@@ -322,12 +325,12 @@ def _described(model: Any) -> str:
     return " ".join(repr(model).split())
 
 
-def _interval(measured: Measured, name: str) -> str:
+def _interval(measured: MeasuredModel, name: str) -> str:
     low, high = measured.metrics.interval(name)
     return f"{measured.metrics[name]:.4f}" + ("" if math.isnan(low) else f"  ({low:.4f} – {high:.4f})")
 
 
-def _value(measured: Measured, name: str) -> str:
+def _value(measured: MeasuredModel, name: str) -> str:
     return _signed(measured.lists[name], measured.lists.standard_errors.get(name, math.nan))
 
 
@@ -335,9 +338,3 @@ def _signed(value: float, error: float, sign: str = "") -> str:
     if math.isnan(value):
         return "–"
     return f"{value:{sign}.4f}" + ("" if math.isnan(error) else f" ± {error:.4f}")
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    return "–" if value is None else " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

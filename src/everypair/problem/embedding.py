@@ -47,17 +47,17 @@ class Embedding:
     constant: int | None = None
 
     @classmethod
-    def of(cls, own_ridge: Array, informed: SideInformation | None, constant: int | None) -> Embedding:
+    def of(cls, own_ridge: Array, information: SideInformation | None, constant: int | None) -> Embedding:
         """Combine the ridge of own vectors with what is known of a side."""
-        if informed is None:
+        if information is None:
             return cls(len(own_ridge), own_ridge, constant=constant)
-        parts = [own_ridge] if informed.own or informed.features is None else []
-        if informed.features is not None:
-            parts.append(np.full(informed.features.shape[1], _feature_reg(informed, own_ridge), own_ridge.dtype))
-        graph = informed.graph if informed.graph_reg > 0 else None
+        parts = [own_ridge] if information.own or information.features is None else []
+        if information.features is not None:
+            parts.append(np.full(information.features.shape[1], _feature_reg(information, own_ridge), own_ridge.dtype))
+        features, own = information.features, information.own or information.features is None
+        graph = information.graph if information.graph_reg > 0 else None
         return cls(
-            len(own_ridge), np.concatenate(parts), informed.features, informed.own or informed.features is None, graph,
-            informed.graph_reg, constant,
+            len(own_ridge), np.concatenate(parts), features, own, graph, information.graph_reg, constant,
         )  # fmt: skip
 
     @property
@@ -120,10 +120,10 @@ class Embedding:
         return 0.5 * value
 
 
-def _feature_reg(informed: SideInformation, own_ridge: Array) -> float:
-    if informed.feature_reg is not None or informed.features is None:
-        return informed.feature_reg or 0.0
-    return auto_feature_reg(informed.features.mean_square_norm(), float(np.mean(own_ridge, dtype=np.float64)))
+def _feature_reg(information: SideInformation, own_ridge: Array) -> float:
+    if information.feature_reg is not None or information.features is None:
+        return information.feature_reg or 0.0
+    return auto_feature_reg(information.features.mean_square_norm(), float(np.mean(own_ridge, dtype=np.float64)))
 
 
 def auto_feature_reg(mean_square: float, own_ridge: float) -> float:

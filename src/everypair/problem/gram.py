@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.kernels.squares import weighted_squares
+from everypair.kernels.norms import weighted_squares
 from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, sum_blocks, thread_blocks, tree_sum
 
 DOT_ROWS = 4096

@@ -28,7 +28,7 @@ DENSE_ROWS = 512
 
 
 @dataclass(frozen=True)
-class Columns:
+class ItemColumns:
     """Stored pairs by item: the users of item j are ``users[start[j]:start[j + 1]]``, with x, c and whether y is 1."""
 
     start: NDArray[np.int64]
@@ -38,7 +38,7 @@ class Columns:
     likes: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, matrix: Any, dtype: Any) -> Columns:
+    def of(cls, matrix: Any, dtype: Any) -> ItemColumns:
         """Take signed weights (users × items) apart, in the order of their columns."""
         by_item = sp.csc_array(matrix)
         likes = by_item.data > 0
@@ -64,7 +64,7 @@ class ItemGram:
     row_start: NDArray[np.int64]
     items: Array
     signs: Array
-    columns: Columns
+    columns: ItemColumns
     user_weights: Array
     start: NDArray[np.int64]
     later: Array
@@ -86,7 +86,7 @@ class ItemGram:
         renumbered.sort_indices()
         row_start, items = renumbered.indptr.astype(np.int64), renumbered.indices
         signs = np.sign(renumbered.data).astype(dtype)
-        columns = Columns.of(renumbered, dtype)
+        columns = ItemColumns.of(renumbered, dtype)
         weights = user_weights.astype(dtype)
         n_items = len(order)
         chunks = _item_chunks(columns, row_start)
@@ -133,11 +133,11 @@ class ItemGram:
         """
         return self._nearest(self.columns, 0, width, n_threads)
 
-    def nearest_of(self, columns: Columns, width: int, n_threads: int = 1) -> NDArray[np.int32]:
+    def nearest_of(self, columns: ItemColumns, width: int, n_threads: int = 1) -> NDArray[np.int32]:
         """The same for columns of the same users that are not among the items here."""
         return self._nearest(columns, self.n_items, width, n_threads)
 
-    def _nearest(self, columns: Columns, shift: int, width: int, n_threads: int) -> NDArray[np.int32]:
+    def _nearest(self, columns: ItemColumns, shift: int, width: int, n_threads: int) -> NDArray[np.int32]:
         item_weights = 1 / np.sqrt(np.maximum(np.diff(self.columns.start), 1))
         out = np.empty((len(columns.start) - 1, width), np.int32)
         scratch: dict[int, tuple[Array, ...]] = {}
@@ -195,7 +195,7 @@ def _row_scratch(n_items: int) -> tuple[Array, Array, Array]:
     return np.empty(n_items), np.empty(n_items + 1, np.int32), np.full(n_items, -1, np.int32)
 
 
-def _item_chunks(columns: Columns, row_start: NDArray[np.int64]) -> list[Chunk]:
+def _item_chunks(columns: ItemColumns, row_start: NDArray[np.int64]) -> list[Chunk]:
     """Runs of at most ITEMS_AT_ONCE items, cut where the work (the events of all their users) is about equal."""
     lengths = np.diff(row_start)[columns.users]
     work = np.concatenate([[0], np.cumsum(lengths)])[columns.start]

@@ -26,14 +26,14 @@ from everypair.problem.rows import RowProblem
 from everypair.problem.side import SideProblem
 from everypair.types import Array
 
-Informed = tuple[SideInformation | None, SideInformation | None]
+BothSides = tuple[SideInformation | None, SideInformation | None]
 
 
 class Objective:
     """F and its derivatives by the parameters of either side.
 
-    ``embeddings`` say how the (left, right) factors come from parameters, ``informed`` is the side information they
-    were made of. ``negative_loss="same"`` puts the loss itself outside Ω, at the cost of every pair.
+    ``embeddings`` say how the (left, right) factors come from parameters, and are made of the ``side_information``.
+    ``negative_loss="same"`` puts the loss itself outside Ω, at the cost of every pair.
 
     >>> pairs = Pairs.from_matrix([[1, 0], [1, 1]], dtype=np.float64)
     >>> negatives = Negatives.from_scheme(pairs, weight=0.5)
@@ -55,11 +55,11 @@ class Objective:
         layout: Layout | None = None,
         dtype: Any = np.float32,
         n_threads: int = 1,
-        informed: Informed = (None, None),
+        side_information: BothSides = (None, None),
         negative_loss: str = "squared",
     ) -> None:
         self.loss = get_loss(loss)
-        self.negatives, self.negative_loss, self.informed = negatives, negative_loss, informed
+        self.negatives, self.negative_loss, self.side_information = negatives, negative_loss, side_information
         self.n_threads = n_threads
         self.dtype = np.dtype(dtype)
         constants = (None, None) if layout is None else (layout.constant(LEFT), layout.constant(RIGHT))
@@ -68,7 +68,8 @@ class Objective:
             constants=constants, dtype=self.dtype, n_threads=n_threads,
         )  # fmt: skip
         self.embeddings = tuple(
-            Embedding.of(rows.ridge, info, rows.constant) for rows, info in zip(self.factor_space.rows, informed)
+            Embedding.of(rows.ridge, info, rows.constant)
+            for rows, info in zip(self.factor_space.rows, side_information)
         )
         self._feature_grams: dict[int, Array | None] = {}
 

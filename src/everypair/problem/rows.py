@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from everypair.check import within
 from everypair.data.pairs import Compressed
-from everypair.kernels.lent import lent
 from everypair.kernels.stored_pairs import pair_scores, weight_sums
+from everypair.kernels.writable import writable_view
 from everypair.parallel import Chunk, balanced_chunks, block_chunks, run_chunks
 from everypair.problem.gram import Gram, gram
 from everypair.problem.losses import Loss, check_slopes
@@ -91,9 +91,9 @@ class RowProblem:
         return cls(
             loss=loss,
             indptr=stored.indptr,
-            indices=lent(stored.indices),
-            weights=lent(stored.weights.astype(dtype, copy=False)),
-            targets=lent(targets.astype(dtype, copy=False)),
+            indices=writable_view(stored.indices),
+            weights=writable_view(stored.weights.astype(dtype, copy=False)),
+            targets=writable_view(targets.astype(dtype, copy=False)),
             values=values,
             this_weights=this_weights,
             other_weights=other_weights,
@@ -206,7 +206,7 @@ def check_stored_slopes(rows: RowProblem, this: Array, other: Array, n_threads: 
 
 def stored_scores(stored: Compressed, this: Array, other: Array, n_threads: int = 1) -> Array:
     """Scores u_i · v_j of the stored pairs, in their order."""
-    out, indices = np.empty(len(stored.indices), this.dtype), lent(stored.indices)
+    out, indices = np.empty(len(stored.indices), this.dtype), writable_view(stored.indices)
 
     def work(chunk: Chunk, worker: int) -> None:
         pair_scores(*chunk, stored.indptr, indices, this, other, out)
@@ -219,7 +219,7 @@ def total_weights(stored: Compressed, this_weights: Array, other_weights: Array)
     """Σ_{j∈Ω_i} c_ij + p_i Σ_j q_j for every row: the total weight of its sub-problem."""
     sums = np.empty(len(stored.indptr) - 1)
     if len(stored.weights) == len(stored.indices):
-        weight_sums(stored.indptr, lent(stored.weights), sums)
+        weight_sums(stored.indptr, writable_view(stored.weights), sums)
     else:
         np.multiply(np.diff(stored.indptr), stored.weights[0], out=sums)
     return np.asarray(sums + this_weights * other_weights.sum(dtype=np.float64))

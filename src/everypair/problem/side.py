@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +87,20 @@ class SideProblem:
         return SidePoint(self, theta, self.embedding.factors(theta, self.n_threads))
 
 
+class Line(Protocol):
+    """A direction S of θ and its image ES among the factors."""
+
+    @property
+    def step(self) -> Array:
+        """S."""
+        ...
+
+    @property
+    def image(self) -> Array:
+        """ES."""
+        ...
+
+
 class SidePoint:
     """g at θ: gradient, products with the Hessian, and g along a line."""
 
@@ -140,6 +155,14 @@ class SidePoint:
             return pairs(length) - here + length * slope + 0.5 * length * length * curvature
 
         return change
+
+    def change(self, line: Line) -> float:
+        """g(θ + S) − g(θ)."""
+        return self.along(line.step, line.image)(1.0)
+
+    def after(self, line: Line) -> SidePoint:
+        """The point θ + S."""
+        return self.moved(line.step, line.image)
 
     def moved(self, step: Array, image: Array, length: float = 1.0) -> SidePoint:
         """The point θ + αS, whose factors are U + αES."""

@@ -1,7 +1,7 @@
 """Alternating minimisation: the left side, then the right side, each while the other is fixed.
 
 A side whose rows are independent improves row by row (the half-step); a side with features or a graph moves as a whole
-(:mod:`everypair.solvers.side`). Who runs half-steps and sums Gram matrices is handed in: threads here, workers there.
+(:mod:`everypair.solvers.side`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from everypair.problem.gram import Gram
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.objective import Objective
 from everypair.problem.rows import check_stored_slopes
-from everypair.solvers.gradient import SteepestDescent
 from everypair.solvers.half_step import RowSteps, half_step
-from everypair.solvers.line_search import LineSearch
+from everypair.solvers.line_search import LineSearch, SteepestDescent
 from everypair.solvers.preconditioner import Preconditioner, Spectrum
 from everypair.solvers.side import Method, SideSolver, SideSteps
 from everypair.solvers.state import Factors

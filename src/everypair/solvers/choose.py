@@ -23,7 +23,7 @@ from everypair.solvers.alternating import SIDE_METHODS, Alternating
 from everypair.solvers.balance import Balance
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Solver
-from everypair.solvers.momentum import Momentum
+from everypair.solvers.momentum import ArraySpace, Momentum
 from everypair.solvers.preconditioner import Spectrum
 from everypair.solvers.rivals.coordinate import CoordinateDescent
 from everypair.solvers.rivals.stochastic import VARIANTS, StochasticGradient
@@ -119,6 +119,8 @@ def solver_maker(
         newton = Newton.of(solver) or Newton(momentum=False)
         block = {"als": columns, "block": BLOCK}.get(name)
         plain = Alternating(objective, RowSteps(cg=newton.cg_steps, block=block), spectrum=spectrum)
-        return Momentum(plain, objective.n_threads, Balance(objective)) if newton.momentum else plain
+        if not newton.momentum:
+            return plain
+        return Momentum(plain, ArraySpace(objective.n_threads), Balance(objective))
 
     return make

@@ -54,15 +54,18 @@ class ConjugateGradient:
     def advance(self, curved: Array, precondition: Precondition) -> Any:
         """Go on by a length along ``direction``, whose product ``curved`` is; return the length."""
         self.products += 1
+        # the length to the minimum along the direction, and ‖S‖² there
         curvature = inner(self.direction, curved)
         length = self.size / curvature if curvature > 0 else math.inf
         grown = self.step_step + 2 * length * self.step_direction + length * length * self.direction_direction
         if not grown < self.radius * self.radius:
+            # the positive root of ‖S + αD‖ = Δ; without a region nothing bounds the step, which then stays
             self.at_boundary = True
             room = self.radius * self.radius - self.step_step
             root = math.sqrt(self.step_direction**2 + self.direction_direction * max(room, 0.0))
             length = room / (self.step_direction + root) if math.isfinite(self.radius) else 0.0
             grown = self.radius * self.radius if math.isfinite(self.radius) else self.step_step
+        # the step, its residual and the next conjugate direction
         weight = self.gradient.dtype.type(length)
         self.step += weight * self.direction
         self.residual -= weight * curved

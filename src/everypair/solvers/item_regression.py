@@ -19,7 +19,7 @@ from scipy.linalg import lapack
 from everypair.kernels.cholesky import room_for
 from everypair.kernels.item_regression import gather_pairs, link_uses, solve_columns
 from everypair.parallel import Chunk, even_chunks, run_chunks, single_threaded_blas
-from everypair.problem.item_gram import Columns, ItemGram, dense_gram
+from everypair.problem.item_gram import ItemColumns, ItemGram, dense_gram
 from everypair.types import Array
 
 ROWS_AT_ONCE = 256
@@ -42,7 +42,9 @@ class ItemRidge:
         return np.asarray(self.reg + self.scale * diagonal, diagonal.dtype)
 
 
-def regress(gram: ItemGram, nearest: NDArray[np.int32], columns: Columns, ridge: ItemRidge, n_threads: int = 1) -> Any:
+def regress(
+    gram: ItemGram, nearest: NDArray[np.int32], columns: ItemColumns, ridge: ItemRidge, n_threads: int = 1
+) -> Any:
     """Return B (items × columns, csr, items numbered as in ``gram``): column t regressed on the items ``nearest[t]``.
 
     ``nearest`` lists items in ascending order, −1 at the end. ``columns`` are the targets' stored pairs, those of

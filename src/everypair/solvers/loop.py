@@ -7,10 +7,10 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from everypair import check
-from everypair.solvers.state import State
+from everypair.solvers.state import Rounded, Solvable, State
 
 
 class Status(enum.StrEnum):
@@ -45,9 +45,7 @@ S = TypeVar("S", bound=State)
 class Solver(Protocol[S]):
     """What the loop runs: ``step`` takes a state of the solver's own kind to the next one and reports F in it.
 
-    A state may have ``solved``, a boolean: the solver itself knows that it has arrived. A solver that keeps more from
-    step to step than its state has ``memory()`` and ``recall(memory, state)``, so that a later run can go on with the
-    same bits; one that keeps more and has neither says ``resumable = False``.
+    A solver that keeps more from step to step than its state has is a :class:`Remembering` or a :class:`Volatile` one.
     """
 
     descends: bool  # F never rises but for rounding; a stochastic solver's may rise and fall again, and ``tol`` is moot
@@ -55,6 +53,23 @@ class Solver(Protocol[S]):
     def step(self, state: S) -> S:
         """One sweep."""
         ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A solver that tells what it keeps besides its state, so that a later run can go on with the same bits."""
+
+    def memory(self) -> Any:
+        """What it keeps: containers, arrays and numbers."""
+        ...
+
+    def recall(self, memory: Any, state: Any) -> None:
+        """Go on from such a memory, at the state that it was taken at."""
+        ...
+
+
+class Volatile:
+    """Base of a solver that keeps more than its state has and cannot tell it: no checkpoint holds its training."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +142,12 @@ def checked_callbacks(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
 
 
 def _rose(before: float, now: float, state: State) -> bool:
-    return now > before + ROUNDING * abs(before) + getattr(state, "rounding", 0.0)
+    rounding = state.rounding if isinstance(state, Rounded) else 0.0
+    return now > before + ROUNDING * abs(before) + rounding
+
+
+def _arrived(state: State) -> bool:
+    return isinstance(state, Solvable) and state.solved
 
 
 def decrease(history: list[dict[str, Any]]) -> float:
@@ -183,14 +203,14 @@ def run(
                 kept, best, stale = state, metrics.get(monitor, best), 0
             else:
                 stale += 1
-            asked = [callback(Sweep(iteration, objective, seconds, metrics, state)) for callback in callbacks]
-            if any(asked):
+            stops = [callback(Sweep(iteration, objective, seconds, metrics, state)) for callback in callbacks]
+            if any(stops):
                 status = Status.CALLBACK
                 break
             if rules.patience is not None and metrics and stale >= rules.patience:
                 status = Status.NO_IMPROVEMENT
                 break
-            if getattr(state, "solved", False):
+            if _arrived(state):
                 status = Status.SOLVED
                 break
             if solver.descends and len(history) > 1 and decrease(history) <= rules.tol:

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Protocol
 
 import numpy as np
 
@@ -48,46 +49,33 @@ MOVED_ROWS = 4096
 
 
 @dataclass(frozen=True)
-class Moving(Factors):
+class MomentumState(Factors):
     """Where the solver stands, where it stood one sweep before, and β of the next sweep."""
 
     before: Factors | None = None
     beta: float = START
 
 
-class Momentum:
-    """Wraps a solver whose sweeps lower F, whatever its sides are made of; the first two sweeps are its own.
+class Space(Protocol):
+    """What momentum does with both sides' parameters, wherever they live."""
 
-    ``balance`` is what is done after every sweep. Whether that went back is asked before.
-    """
+    def beyond(self, now: Factors, before: Factors, beta: float) -> Factors:
+        """x + β (x − x_before): where a sweep begins."""
+        ...
 
-    descends = True
-    quadratic_only, structured = False, True
+    def turned_back(self, now: Factors, origin: Factors, after: Factors) -> bool:
+        """Whether ⟨origin − after, after − now⟩ > 0: a sweep went against the way it began on."""
+        ...
 
-    def __init__(
-        self, solver: Solver[Factors], n_threads: int = 1, balance: Callable[[Factors], Factors] | None = None
-    ) -> None:
-        self.solver = solver
+
+class ArraySpace:
+    """Parameters that are arrays here."""
+
+    def __init__(self, n_threads: int = 1) -> None:
         self.n_threads = n_threads
-        self.balance = balance or _as_it_is
 
-    def step(self, state: Factors) -> Moving:
-        """One sweep, or two where the first would rise."""
-        before, beta = (state.before, state.beta) if isinstance(state, Moving) else (None, START)
-        here = _plain(state)
-        if before is not None and before.objective is not None and state.objective is not None:
-            begun = self._beyond(here, before, beta)
-            moved = self.solver.step(begun)
-            back = self._turned_back(here, begun, moved)
-            moved = self.balance(moved)
-            if moved.objective is not None and moved.objective <= state.objective:
-                return _moving(moved, here, SHRINK * beta if back else grown(beta))
-            beta *= SHRINK
-        return _moving(self.balance(self.solver.step(here)), here, beta)
-
-    def _beyond(self, now: Factors, before: Factors, beta: float) -> Factors:
-        if hasattr(self.solver, "beyond"):  # whose factors are elsewhere
-            return self.solver.beyond(now, before, beta)
+    def beyond(self, now: Factors, before: Factors, beta: float) -> Factors:
+        """x + β (x − x_before)."""
         left, right = self._moved(now.left, before.left, beta), self._moved(now.right, before.right, beta)
         parameters = [
             None if theta is None or old is None else self._moved(theta, old, beta)
@@ -98,13 +86,11 @@ class Momentum:
         ]
         return Factors(left, right, left_parameters=parameters[0], right_parameters=parameters[1])
 
-    def _turned_back(self, now: Factors, begun: Factors, after: Factors) -> bool:
-        """Whether a sweep went against the way it began on."""
-        if hasattr(self.solver, "turned_back"):
-            return bool(self.solver.turned_back(now, begun, after))
+    def turned_back(self, now: Factors, origin: Factors, after: Factors) -> bool:
+        """Whether the sum over both sides is positive."""
         left, right = (
             tree_sum(
-                turned_back_parts(now.parameters(side), begun.parameters(side), after.parameters(side), self.n_threads)
+                turned_back_parts(now.parameters(side), origin.parameters(side), after.parameters(side), self.n_threads)
             )
             for side in (LEFT, RIGHT)
         )
@@ -120,6 +106,36 @@ class Momentum:
         return out
 
 
+class Momentum:
+    """Wraps a solver whose sweeps lower F, whatever its sides are made of; the first two sweeps are its own.
+
+    ``space`` is where both sides' parameters live, ``balance`` what is done after every sweep. Whether that went back
+    is looked at before.
+    """
+
+    descends = True
+    quadratic_only, structured = False, True
+
+    def __init__(
+        self, solver: Solver[Factors], space: Space, balance: Callable[[Factors], Factors] = lambda state: state
+    ) -> None:
+        self.solver, self.space, self.balance = solver, space, balance
+
+    def step(self, state: Factors) -> MomentumState:
+        """One sweep, or two where the first would rise."""
+        before, beta = (state.before, state.beta) if isinstance(state, MomentumState) else (None, START)
+        here = _plain(state)
+        if before is not None and before.objective is not None and state.objective is not None:
+            origin = self.space.beyond(here, before, beta)
+            after = self.solver.step(origin)
+            back = self.space.turned_back(here, origin, after)
+            after = self.balance(after)
+            if after.objective is not None and after.objective <= state.objective:
+                return _with_momentum(after, here, SHRINK * beta if back else grown(beta))
+            beta *= SHRINK
+        return _with_momentum(self.balance(self.solver.step(here)), here, beta)
+
+
 def grown(beta: float) -> float:
     """β after a sweep that went well.
 
@@ -129,22 +145,18 @@ def grown(beta: float) -> float:
     return min(GROW * beta, MOST)
 
 
-def turned_back_parts(now: Array, begun: Array, after: Array, n_threads: int = 1) -> list[float]:
-    """⟨begun − after, after − now⟩ of every block of rows."""
+def turned_back_parts(now: Array, origin: Array, after: Array, n_threads: int = 1) -> list[float]:
+    """⟨origin − after, after − now⟩ of every block of rows."""
 
     def work(chunk: Chunk, worker: int) -> float:
-        return float(turned_back(*chunk, now, begun, after))
+        return float(turned_back(*chunk, now, origin, after))
 
     return run_chunks(work, even_chunks(len(now), BLOCK_ROWS), n_threads)
-
-
-def _as_it_is(state: Factors) -> Factors:
-    return state
 
 
 def _plain(state: Factors) -> Factors:
     return Factors(**{field.name: getattr(state, field.name) for field in fields(Factors)})
 
 
-def _moving(state: Factors, before: Factors, beta: float) -> Moving:
-    return Moving(**{field.name: getattr(state, field.name) for field in fields(Factors)}, before=before, beta=beta)
+def _with_momentum(state: Factors, before: Factors, beta: float) -> MomentumState:
+    return MomentumState(**vars(_plain(state)), before=before, beta=beta)

@@ -2,7 +2,7 @@
 
 tron               trust-region Newton (:mod:`everypair.solvers.tron`)
 newton-linesearch  truncated Newton with backtracking (:mod:`everypair.solvers.line_search`)
-gradient           steepest descent with backtracking (:mod:`everypair.solvers.gradient`)
+gradient           steepest descent with backtracking (there too)
 
 Each is a way to go from a point to the next; how often, and when to stop, is decided here.
 """
@@ -40,7 +40,7 @@ class SideSteps:
     precondition: bool = True
 
 
-class Newton:
+class SideNewton:
     """The Newton direction at a point, by preconditioned CG; ``products`` collects how many steps that took."""
 
     def __init__(self, point: SidePoint, solve: Solve, steps: SideSteps, products: list[int]) -> None:
@@ -62,7 +62,7 @@ class Method(Protocol):
 
     preconditioned: bool
 
-    def __call__(self, point: SidePoint, newton: Newton) -> SidePoint | None:
+    def __call__(self, point: SidePoint, newton: SideNewton) -> SidePoint | None:
         """The next point, or ``None`` where there is no way down."""
         ...
 
@@ -85,7 +85,7 @@ class SideSolver:
                 first = size if number == 0 else first
                 if number > 0 and size <= self.steps.tol * first:
                     break
-            moved = advance(point, Newton(point, solve, self.steps, self.products))
+            moved = advance(point, SideNewton(point, solve, self.steps, self.products))
             if moved is None:
                 break
             point = moved

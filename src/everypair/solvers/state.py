@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from everypair.problem.gram import Gram
 from everypair.types import Array
 
 
 class State(Protocol):
-    """What every solver's state tells: F there, ``None`` before the first step.
-
-    Where F is a difference of large terms a state may also have ``rounding``, how far that may take F.
-    """
+    """What every solver's state tells: F there, ``None`` before the first step."""
 
     @property
     def objective(self) -> float | None:
         """F."""
+        ...
+
+
+@runtime_checkable
+class Rounded(Protocol):
+    """A state whose F is a difference of large terms: how far rounding may take it."""
+
+    @property
+    def rounding(self) -> float:
+        """Of F."""
+        ...
+
+
+@runtime_checkable
+class Solvable(Protocol):
+    """A state of a solver that knows itself when it has arrived."""
+
+    @property
+    def solved(self) -> bool:
+        """Whether it has."""
         ...
 
 

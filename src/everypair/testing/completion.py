@@ -5,20 +5,20 @@ Nothing here imports pytest: a subclass whose name begins with ``Test`` in a tes
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
-from everypair.testing.recommender import FORMATS
+from everypair.metrics import completion_metrics
+from everypair.testing.contract import EstimatorContract
 from everypair.testing.refusal import refused
 from everypair.types import Array64
 
 OBSERVED = 0.6
+FORMATS = ("csr", "csc", "coo")  # others do not keep stored zeros
 
 
 class Planted(NamedTuple):
@@ -43,15 +43,16 @@ def planted(n: int = 40, m: int = 30, seed: int = 0) -> Planted:
     return Planted(left @ random.standard_normal((4, 3)) @ right.T, mask, left, right)
 
 
-class CompletionContract:
+class CompletionContract(EstimatorContract):
     """Subclass it and return the model from ``make_model``; every method named ``test_…`` is a test.
 
     ``make_model(**params)`` returns an unfitted model that suits the planted matrix. ``takes_features`` says whether it
     uses features; ``new_entities`` whether features then tell of rows and columns never seen. ``worst_error`` bounds
     ‖completed − truth‖/‖truth‖ at hidden entries of rows and columns of which something was shown; ``worst_order`` is
-    the least share of their pairs within a row that are in the right order.
+    the least share of their pairs within a row that are in the right order. ``compared`` are the ``"columns"`` or
+    ``"rows"`` that have no level of their own under a ranking loss.
 
-    >>> from everypair.models.completion import FPCA
+    >>> from everypair.models.completion.rivals import FPCA
     >>> class TestFPCA(CompletionContract):
     ...     takes_features = False
     ...     def make_model(self, **params):
@@ -63,14 +64,54 @@ class CompletionContract:
     new_entities: bool = True
     worst_error: float | None = 0.05
     worst_order: float = 0.95
-
-    def make_model(self, **params: Any) -> Any:
-        """Return an unfitted model."""
-        raise NotImplementedError
+    compared: str = "columns"
 
     def features(self, case: Planted) -> dict[str, Array64]:
         """Arguments of ``fit`` that describe both sides."""
         return {"left_features": case.left, "right_features": case.right} if self.takes_features else {}
+
+    def training_data(self) -> dict[str, Any]:
+        """The planted matrix, what is shown of it, and features."""
+        case = planted()
+        return {"Y": case.truth, "mask": case.mask, **self.features(case)}
+
+    def forms(self) -> Iterator[dict[str, Any]]:
+        """NaN, a mask, sparse matrices, numbers that a mask hides; zeros are observed too."""
+        case = planted()
+        truth = np.where(np.arange(30) == 2, 0.0, case.truth)
+        rows, columns = np.nonzero(case.mask)
+        stored = sp.csr_array((truth[rows, columns], (rows, columns)), shape=truth.shape)
+        pairs: list[tuple[Any, Any]] = [(truth, case.mask), (np.where(case.mask, truth, np.nan), None)]
+        pairs += [(np.where(case.mask, truth, 99.0), case.mask), (truth, sp.csr_array(case.mask))]
+        pairs += [(stored.asformat(name), None) for name in FORMATS] + [(sp.csr_array(truth), case.mask)]
+        for Y, mask in pairs:
+            yield {"Y": Y.copy(), "mask": None if mask is None else mask.copy(), **self.features(planted())}
+
+    def other_data(self) -> dict[str, Any]:
+        """A smaller matrix."""
+        case = planted(20, 25, seed=1)
+        return {"Y": case.truth, "mask": case.mask, **self.features(case)}
+
+    def questions(self, model: Any) -> dict[str, Callable[[], Any]]:
+        """All that is asked about known and new entities."""
+        case = planted()
+        calls: dict[str, Callable[[], Any]] = {
+            "complete": model.complete,
+            "predict": lambda: model.predict([0, 5], [7, 1]),
+            "recommend": lambda: model.recommend(n=4),
+            "score": lambda: model.score(case.truth, ~case.mask),
+        }
+        if self.takes_features:
+            calls["complete new rows"] = lambda: model.complete(left_features=case.left[:2] + 1)
+            calls["complete new columns"] = lambda: model.complete(right_features=case.right[:2] + 1)
+            calls["recommend to new rows"] = lambda: model.recommend(features=case.left[:2] + 1)
+        return calls
+
+    def answers(self, model: Any) -> dict[str, Any]:
+        """How training went and what features say too."""
+        history = [entry["objective"] for entry in model.history_]
+        terms = str(model.side_terms_)
+        return {**super().answers(model), "history_": history, "status_": str(model.status_), "side_terms_": terms}
 
     def fitted(self, Y: Any = None, mask: Any = None, **params: Any) -> Any:
         """Return a model fitted on the planted matrix, or on another one of its shape."""
@@ -122,7 +163,7 @@ class CompletionContract:
         assert (rows.shape, columns.shape, both.shape) == ((3, 30), (40, 4), (3, 4))
         assert np.isfinite(rows).all()
         assert np.isfinite(columns).all()
-        by_column = getattr(model, "pairs", "columns") == "rows"  # then known columns have a level of their own
+        by_column = self.compared == "rows"  # then known columns have a level of their own
         np.testing.assert_allclose(columns[:3] if by_column else rows[:, :4], both, rtol=1e-8, atol=1e-8)
         _, values = model.recommend(features=case.left[:3], n=2)
         np.testing.assert_allclose(values, np.sort(rows, axis=1)[:, ::-1][:, :2], rtol=1e-8, atol=1e-8)
@@ -148,84 +189,17 @@ class CompletionContract:
         assert (np.count_nonzero(best >= 0, axis=1) == np.count_nonzero(~case.mask, axis=1)).all()
         assert set(model.recommend([0], n=2, exclude_seen=False, allow=[3, 4])[0][0].tolist()) == {3, 4}
 
-    # the same input, the same model
-
-    def test_every_form_of_the_observed_entries_gives_the_same(self) -> None:
-        """NaN, a mask, sparse matrices of every format, data that a mask hides: the same bits."""
-        case = planted()
-        truth = np.where(np.arange(30) == 2, 0.0, case.truth)  # observed zeros
-        expected = self.fitted(truth, case.mask).complete()
-        rows, columns = np.nonzero(case.mask)
-        stored = sp.csr_array((truth[rows, columns], (rows, columns)), shape=truth.shape)
-        same: list[tuple[Any, Any]] = [(np.where(case.mask, truth, np.nan), None)]
-        same += [(np.where(case.mask, truth, 99.0), case.mask), (truth, sp.csr_array(case.mask))]
-        same += [(stored.asformat(name), None) for name in FORMATS if name not in ("bsr", "dia", "lil", "dok")]
-        same += [(sp.csr_array(truth), case.mask)]
-        for Y, mask in same:
-            assert np.array_equal(self.fitted(Y, mask).complete(), expected), repr(Y)[:60]
-
-    def test_one_and_two_threads_give_the_same_bits(self) -> None:
-        """The number of threads changes nothing, in training and after."""
-        one, two = (self.fitted(n_threads=threads) for threads in (1, 2))
-        assert np.array_equal(one.complete(), two.complete())
-        assert one.objective_ == two.objective_
-        for mine, other in zip(one.recommend(n=4), two.recommend(n=4)):
-            assert np.array_equal(mine, other)
-
-    def test_the_input_belongs_to_the_caller(self) -> None:
-        """``fit`` changes nothing in its input, and later changes of it change nothing in the model."""
-        case = planted()
-        Y = sp.csr_array(np.where(case.mask, case.truth, 0))
-        before = Y.copy()
-        left, right = case.left.copy(), case.right.copy()
-        features = {"left_features": left, "right_features": right} if self.takes_features else {}
-        model = self.make_model().fit(Y, **features)
-        assert not (before != Y).nnz
-        assert np.array_equal(left, case.left)
-        completed, seen = model.complete(), model.recommend(n=5)[0]
-        Y.data[:] = 0
-        left[:], right[:] = 0, 0
-        assert np.array_equal(model.complete(), completed)
-        assert np.array_equal(model.recommend(n=5)[0], seen)
-
-    def test_parts_hold_the_whole_model(self) -> None:
-        """``to_parts`` → JSON → ``from_parts`` answers with the same bits."""
+    def test_score_is_r2_at_other_entries(self) -> None:
+        """As :func:`~everypair.metrics.completion_metrics` measures it; a matrix of another shape is refused."""
         case, model = planted(), self.fitted()
-        parts = model.to_parts()
-        twin = type(model).from_parts(json.loads(json.dumps(parts.values)), parts.arrays)
-        assert np.array_equal(twin.complete(), model.complete())
-        assert np.array_equal(twin.predict([0, 5], [7, 1]), model.predict([0, 5], [7, 1]))
-        assert np.array_equal(twin.recommend(n=3)[0], model.recommend(n=3)[0])
-        assert (twin.get_params(), twin.status_, twin.history_) == (model.get_params(), model.status_, model.history_)
-        if self.takes_features:
-            new = case.left[:2] + 1
-            assert np.array_equal(twin.complete(left_features=new), model.complete(left_features=new))
-            assert twin.side_terms_ == model.side_terms_
+        expected = completion_metrics(model.complete(), case.truth, ~case.mask)["r2"]
+        np.testing.assert_allclose(model.score(case.truth, ~case.mask), expected, rtol=1e-9)
+        held_out = np.where(case.mask, np.nan, case.truth)
+        assert model.score(held_out) == model.score(case.truth, ~case.mask)
+        with refused(ValueError, match="shape of the training matrix"):
+            model.score(held_out[:-1])
 
-    # scikit-learn's contract
-
-    def test_parameters_and_clone(self) -> None:
-        """A clone has the parameters and nothing that was learnt; a second ``fit`` forgets the first."""
-        model = self.fitted()
-        twin = clone(model)
-        assert twin.get_params() == model.get_params()
-        assert not [name for name in vars(twin) if name.endswith("_")]
-        case = planted()
-        other = planted(20, 25, seed=1)
-        twin.fit(other.truth, other.mask, **self.features(other))
-        assert twin.fit(case.truth, case.mask, **self.features(case)) is twin
-        assert np.array_equal(twin.complete(), model.complete())
-
-    def test_nothing_is_known_before_fit(self) -> None:
-        """No fitted attribute before ``fit``, and every question is refused."""
-        model = self.make_model()
-        assert not [name for name in vars(model) if name.endswith("_")]
-        assert not hasattr(model, "singular_values_")
-        for ask in (model.complete, lambda: model.predict(0, 0), model.recommend):
-            with refused(NotFittedError, match="not fitted yet"):
-                ask()
-        with refused(ValueError, match="not fitted yet"):
-            model.to_parts()
+    # training
 
     def test_training_tells_how_it_went(self) -> None:
         """History, status, time limit, callbacks, and validation with patience."""
@@ -276,14 +250,15 @@ class CompletionContract:
             model.fit(case.truth, case.mask, **features, callbacks=[3])
         if self.takes_features:
             with refused(ValueError, match=r"one row per entity of that side \(40\)"):
-                model.fit(case.truth, case.mask, case.left[:-1], case.right)
+                model.fit(case.truth, case.mask, left_features=case.left[:-1], right_features=case.right)
             with refused(ValueError, match=r"one row per entity of that side \(30\)"):
-                model.fit(case.truth, case.mask, case.left, case.left)
+                model.fit(case.truth, case.mask, left_features=case.left, right_features=case.left)
             with refused(ValueError, match="NaN or infinite"):
-                model.fit(case.truth, case.mask, np.where(case.left > 1, np.nan, case.left), case.right)
+                holed = np.where(case.left > 1, np.nan, case.left)
+                model.fit(case.truth, case.mask, left_features=holed, right_features=case.right)
         else:
             with refused(ValueError, match="no place for features"):
-                model.fit(case.truth, case.mask, case.left)
+                model.fit(case.truth, case.mask, left_features=case.left)
         for name in model.regularisers:
             for value in (-1.0, np.inf, np.nan, "much", None):
                 with refused(ValueError, match=f"{name} must be"):

@@ -19,7 +19,12 @@ PATIENCE_SECONDS = 1.0  # loading compiled kernels from disk takes less
 
 @runtime_checkable
 class Keeper(Protocol):
-    """What keeps a training on disk, given among the callbacks (see :class:`everypair.Checkpoint`)."""
+    """What keeps a training on disk, given among the callbacks (see :class:`everypair.Checkpoint`).
+
+    ``sharded``: it keeps shards of factors that are on a cluster.
+    """
+
+    sharded: bool
 
     def resume(self, identity: Any, solver: Any, rules: StopRules) -> Standing[Any] | None:
         """Return where an earlier run of the same training stood, and tell the solver what it knew there."""
@@ -76,6 +81,15 @@ def shown_sweeps(progress: Progress, monitor: str = "") -> Callback:
         progress.reach(sweep.iteration, f"objective {sweep.objective:.6g}{metric}")
 
     return advance
+
+
+def check_keeper(callbacks: tuple[Any, ...], sharded: bool) -> None:
+    """Refuse a checkpoint of one machine on a cluster, and the other way round, before any work."""
+    for callback in callbacks:
+        if isinstance(callback, Keeper) and callback.sharded != sharded:
+            if sharded:
+                raise ValueError("on a cluster a training is kept by a ShardCheckpoint: from everypair.distribute.")
+            raise ValueError("a ShardCheckpoint belongs to a training on a cluster: use Checkpoint here.")
 
 
 def _keeper(callbacks: tuple[Any, ...]) -> tuple[Keeper | None, tuple[Callback, ...]]:

@@ -27,7 +27,7 @@ def sweep_on_two_pairs(
     def warm_up() -> object:
         dtype = objective.dtype
         pairs = Pairs.from_matrix(np.eye(2), dtype=dtype)
-        value = objective.negatives.value
+        value, (left, right) = objective.negatives.value, objective.side_information
         tiny_value = (np.ones((2, 1)), np.ones((2, 1))) if isinstance(value, tuple) else 0.0
         tiny = Objective(
             pairs,
@@ -35,23 +35,25 @@ def sweep_on_two_pairs(
             Negatives.from_scheme(pairs, 1.0, "uniform", tiny_value),
             Ridge.checked(1.0, 0.0),
             dtype=dtype,
-            informed=(_on_two_entities(objective.informed[0], dtype), _on_two_entities(objective.informed[1], dtype)),
+            side_information=(_on_two_entities(left, dtype), _on_two_entities(right, dtype)),
             negative_loss=objective.negative_loss,
         )
-        left, right = (np.ones((len(embedding.ridge), columns), dtype) for embedding in tiny.embeddings)
+        theta = [np.ones((len(embedding.ridge), columns), dtype) for embedding in tiny.embeddings]
         ones = np.ones((2, columns), dtype)
-        return make_solver(tiny).step(Factors(ones, ones, left_parameters=left, right_parameters=right))
+        return make_solver(tiny).step(Factors(ones, ones, left_parameters=theta[0], right_parameters=theta[1]))
 
     return warm_up
 
 
-def _on_two_entities(informed: SideInformation | None, dtype: Any) -> SideInformation | None:
+def _on_two_entities(information: SideInformation | None, dtype: Any) -> SideInformation | None:
     """Return side information of the same kinds about two entities."""
-    if informed is None:
+    if information is None:
         return None
     features = graph = None
-    if informed.features is not None:
-        features = Features(np.eye(2) if informed.features.dense is not None else sp.eye_array(2, format="csr"), dtype)
-    if informed.graph is not None:
+    if information.features is not None:
+        features = Features(
+            np.eye(2) if information.features.dense is not None else sp.eye_array(2, format="csr"), dtype
+        )
+    if information.graph is not None:
         graph = Laplacian.from_similarity(np.ones((2, 2)), dtype=dtype)
-    return SideInformation(features, 1.0, informed.own, graph, 1.0)
+    return SideInformation(features, 1.0, information.own, graph, 1.0)

@@ -1,7 +1,7 @@
 """A search that needs nothing: one parameter at a time first, then steps around the best so far that grow shorter.
 
 Every fifth proposal of the second part looks anywhere in the box. Proposal t depends on the seed, on t and on what was
-told before, so a number of trials gives the same search again; nothing is proposed twice.
+heard before, so a number of trials gives the same search again; nothing is proposed twice.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ class PlainSearch:
     def __init__(self, space: Space, usual: dict[str, Any], seed: int) -> None:
         self.space, self.seed = space, seed
         self.best = np.array([dimension.place(usual[name]) for name, dimension in space.items()])
-        self.reached = -math.inf
-        self.proposed = 0
-        self.tried: list[dict[str, Any]] = []
-        self.told: list[Trial] = []  # of an earlier run: never
+        self.best_mean = -math.inf
+        self.proposals = 0
+        self.history: list[dict[str, Any]] = []
+        self.earlier_trials: list[Trial] = []  # of another run: none
 
     def propose(self) -> dict[str, Any]:
         """The next parameters."""
-        self.proposed += 1
-        random = np.random.default_rng([self.seed, self.proposed])
+        self.proposals += 1
+        random = np.random.default_rng([self.seed, self.proposals])
         parameters: dict[str, Any] = {}
         for draw in range(DRAWS):
             parameters = self._values(self._places(random, first=draw == 0))
-            if parameters not in self.tried:
+            if parameters not in self.history:
                 break
-        self.tried.append(parameters)
+        self.history.append(parameters)
         return parameters
 
     def tell(self, trial: Trial) -> None:
         """Learn from a finished trial."""
-        self.tried.append(trial.parameters)
-        if trial.means.all > self.reached:
-            self.reached = trial.means.all
+        self.history.append(trial.parameters)
+        if trial.means.all > self.best_mean:
+            self.best_mean = trial.means.all
             self.best = np.array([self.space[name].place(trial.parameters[name]) for name in self.space])
 
     def _places(self, random: np.random.Generator, first: bool) -> NDArray[np.float64]:
         d = len(self.space)
-        late = self.proposed - 2 * d
+        late = self.proposals - 2 * d
         if late <= 0 and first:
-            number, up = divmod(self.proposed - 1, 2)
+            number, up = divmod(self.proposals - 1, 2)
             dimension = list(self.space.values())[number]
             stride = 1 / len(dimension.values) if isinstance(dimension, Options) else STRIDE
             places = self.best.copy()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,20 +22,21 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from everypair import check
+from everypair.data.events import Events
 from everypair.data.matching import as_events
 from everypair.data.pairs import Pairs
 from everypair.data.splits import hold_out
-from everypair.models.recommend.positions import KINDS
-from everypair.models.recommend.training_data import training_data
+from everypair.metrics.held_out import checked_metric
+from everypair.metrics.per_row import average_rows, rows_error
 from everypair.parallel import resolve_threads
+from everypair.progress import Progress
 from everypair.training.clock import Clock
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
 from everypair.tuning.plain import PlainSearch
-from everypair.tuning.progress import TuningProgress
 from everypair.tuning.result import Tuning
-from everypair.tuning.space import Space, checked_space, derive_space, resolved
+from everypair.tuning.space import Space, checked_space, derive_space, resolved, value_of, with_values
 from everypair.tuning.trial import Trial, can_start_warm, run_trial
-from everypair.tuning.users import HeldOut, Means, checked_metric, mean, standard_error
+from everypair.tuning.users import HalvedUsers, Means
 from everypair.tuning.with_optuna import OptunaSearch, import_optuna, open_study
 from everypair.types import Array
 
@@ -44,12 +46,49 @@ FINALISTS = 2  # by each mean
 SEARCHES = ("plain", "optuna")
 
 
-class Verdict(NamedTuple):
-    """The best finalist, and what choosing gains on users it was not chosen on."""
+class JudgedTrial(NamedTuple):
+    """The best finalist, and what choosing it gains on users it was not chosen on."""
 
-    best: Trial
+    trial: Trial
     gain: float
     error: float
+
+    @property
+    def beats_default(self) -> bool:
+        """Whether the gain is more than its standard error."""
+        return self.gain > self.error
+
+
+class TuningProgress:
+    """A count of trials, or of the seconds of a budget, on standard error if ``verbose``, and the best so far."""
+
+    def __init__(self, trials: int | None, clock: Clock, metric: str, verbose: bool) -> None:
+        self.clock, self.metric, self.by_trials = clock, metric, trials is not None
+        total = math.ceil(clock.seconds) if trials is None else trials
+        unit = "trials" if self.by_trials else "seconds"
+        at_most = self.by_trials and not math.isinf(clock.seconds)
+        self._note = ""
+        self.progress = Progress(total, unit, not verbose, at_most=at_most, last_line=True)
+
+    def __enter__(self) -> TuningProgress:
+        self.progress.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self.by_trials and self._note:
+            self.progress.reach(self._spent(), self._note)
+        self.progress.__exit__(kind, error, trace)
+
+    def show(self, trials: list[Trial], leader: Trial, stage: str = "") -> None:
+        """Show what is finished, and what comes after the search by its ``stage``."""
+        best = f"best {self.metric} {leader.means.all:.4f} ± {leader.error:.4f} (trial {leader.number})"
+        self._note = f"{best}; {stage}" if stage else best
+        self.progress.reach(len(trials) - 1 if self.by_trials else self._spent(), self._note)
+
+    def _spent(self) -> int:
+        return round(self.clock.seconds - self.clock.left())
 
 
 def tune(
@@ -104,20 +143,15 @@ def tune(
     seed = check.integer("random_state", random_state, 0)
     method = _checked_search(search, storage)
     model = _prepared(model, fit_arguments, seed)
-    named = as_events(events, "events", verbose=verbose)
-    data = training_data(
-        events if named is None else named,
-        features=(fit_arguments.get("user_features"), fit_arguments.get("item_features")),
-        graphs=(fit_arguments.get("user_graph"), fit_arguments.get("item_graph")),
-        times=times,
+    table = as_events(events, "events", verbose=verbose)
+    data: Any = Pairs.from_matrix(events, name="events").to_csr() if table is None else table
+    matrix = data if table is None else table.matrix
+    if table is not None and times is None:
+        times = table.times
+    train, test = hold_out(data, held_out, times, seed)
+    halves = HalvedUsers(
+        _matrix(train), _matrix(test), metric, seed, resolve_threads(getattr(model, "n_threads", None))
     )
-    matrix, times = Pairs.from_matrix(data.matrix, name="events").to_csr(), data.times
-    as_given = dict(fit_arguments)
-    fit_arguments |= {
-        f"{kind}_features": features for kind, features in zip(KINDS, data.features) if features is not None
-    }
-    train, test = hold_out(matrix, held_out, times, seed)
-    measured = HeldOut(train, test, metric, seed, resolve_threads(getattr(model, "n_threads", None)))
     wanted = None if space is None else checked_space(space, model)
     limit = TRIALS if trials is None and budget is None else trials
     study = None
@@ -125,7 +159,7 @@ def tune(
         about = {"model": repr(model), "shape": list(matrix.shape), "entries": int(matrix.nnz), "metric": metric,
                  "held_out": held_out, "seed": seed}  # fmt: skip
         study = open_study(seed, None if storage is None else str(storage), about)
-    tuner = Tuner(model, train, measured, clock, fit_arguments)
+    tuner = Tuner(model, train, halves, clock, fit_arguments)
     with TuningProgress(limit, clock, metric, verbose) as progress:
         reference = tuner.defaults()
         if wanted is None:
@@ -140,20 +174,18 @@ def tune(
         searcher: Any = PlainSearch(wanted, usual, seed)
         if study is not None:
             searcher = OptunaSearch(study, wanted, seed)
-        interrupted, verdict, fitted = False, None, None
+        interrupted, judged, fitted = False, None, None
         try:
             tuner.explore(searcher, limit, progress)
-            verdict = tuner.judge(progress)
+            judged = tuner.judge(progress)
             progress.show(tuner.trials, tuner.leader, "fitting on everything")
-            chosen = _chosen_model(model, verdict)
+            chosen = _chosen_model(model, judged)
             with inner_fits():
-                fitted = chosen.fit(matrix if named is None else named, **as_given)
+                fitted = chosen.fit(data, **fit_arguments)
             interrupted = was_interrupted(fitted)
         except KeyboardInterrupt:
             interrupted = True
-    result = _result(tuner, wanted, verdict, fitted, metric, interrupted)
-    if named is not None and fitted is None:  # the best so far, which was learnt in positions
-        result.model.state_ = data.named(result.model.state_)
+    result = _result(tuner, wanted, judged, fitted, metric, interrupted)
     if interrupted:
         warn_interrupted("the model is the best so far; result.verdict says what it is.")
     return result
@@ -162,8 +194,8 @@ def tune(
 class Tuner:
     """The trials of one search."""
 
-    def __init__(self, model: Any, train: Any, held_out: HeldOut, clock: Clock, fit_arguments: dict[str, Any]) -> None:
-        self.model, self.train, self.held_out, self.clock = model, train, held_out, clock
+    def __init__(self, model: Any, train: Any, users: HalvedUsers, clock: Clock, fit_arguments: dict[str, Any]) -> None:
+        self.model, self.train, self.users, self.clock = model, train, users, clock
         self.fit_arguments = fit_arguments
         self.trials: list[Trial] = []
         self.finalists: list[Trial] = []
@@ -182,7 +214,7 @@ class Tuner:
     def explore(self, searcher: Any, limit: int | None, progress: Any) -> None:
         """Try what the searcher proposes until the budget is spent, less what checking and the last fit will take."""
         searcher.tell(self.reference)
-        self.trials = [self.reference, *searcher.told]
+        self.trials = [self.reference, *searcher.earlier_trials]
         self.space: Space = searcher.space
         progress.show(self.trials, self.leader)
         while (limit is None or len(self.trials) <= limit) and self.clock.left() > self._reserve():
@@ -195,7 +227,7 @@ class Tuner:
                 self.leader = trial
             progress.show(self.trials, self.leader)
 
-    def judge(self, progress: Any) -> Verdict:
+    def judge(self, progress: Any) -> JudgedTrial:
         """Fit the finalists from a cold start and judge the choice among them on users it was not made on."""
         self.finalists = [self.reference]
         chosen = self._finalists()
@@ -208,19 +240,19 @@ class Tuner:
             if trial.state == "complete":
                 self.finalists.append(trial)
         if len(self.finalists) == 1:
-            return Verdict(self.reference, math.nan, math.nan)
+            return JudgedTrial(self.reference, math.nan, math.nan)
         best = max(self.finalists, key=lambda trial: trial.means.all)
-        gains = crossed_gains(self.finalists, np.asarray(self.reference.final), self.held_out.in_first)
-        return Verdict(best, mean(gains), standard_error(gains))
+        gains = crossed_gains(self.finalists, np.asarray(self.reference.final), self.users.in_first)
+        return JudgedTrial(best, average_rows(gains), rows_error(gains))
 
     def _finalists(self) -> list[Trial]:
         """The best trials so far, by the mean of all users and by that of either half."""
         done = [trial for trial in self.trials[1:] if trial.state == "complete"]
-        found: dict[int, Trial] = {}
+        leaders: dict[int, Trial] = {}
         for which in Means._fields:
             ranked = sorted(done, key=lambda trial: (-getattr(trial.means, which), trial.number))
-            found |= {trial.number: trial for trial in ranked[:FINALISTS]}
-        return list(found.values())
+            leaders |= {trial.number: trial for trial in ranked[:FINALISTS]}
+        return list(leaders.values())
 
     def _needs_cold_fit(self, trial: Trial) -> bool:
         return trial.model is None or can_start_warm(self.model) or not trial.bests
@@ -233,7 +265,7 @@ class Tuner:
     def _run(self, number: int, parameters: dict[str, Any], *, cold: bool) -> Trial:
         start = None if cold or not can_start_warm(self.model) else self._nearest(parameters)
         trial = run_trial(
-            number, self.model, parameters, self.train, self.held_out, self.clock, self.fit_arguments,
+            number, self.model, parameters, self.train, self.users, self.clock, self.fit_arguments,
             leader=None if cold else self.leader, start=start,
         )  # fmt: skip
         if number and trial.state != "failed":
@@ -242,7 +274,7 @@ class Tuner:
 
     def _measure_gain(self, trial: Trial) -> None:
         gains = trial.bests["all"] - self.reference.final
-        trial.gain, trial.gain_error = mean(gains), standard_error(gains)
+        trial.gain, trial.gain_error = average_rows(gains), rows_error(gains)
 
     def _nearest(self, parameters: dict[str, Any]) -> Any:
         places = {name: self.space[name].place(value) for name, value in parameters.items()}
@@ -274,35 +306,33 @@ def crossed_gains(finalists: list[Trial], reference: Array, in_first: NDArray[np
     return gains
 
 
-def _chosen_model(model: Any, verdict: Verdict) -> Any:
-    chosen = clone(model)
-    best = verdict.best
-    if verdict.gain > verdict.error:
-        chosen.set_params(**best.parameters)
-        if best.best_sweep is not None and best.sweeps is not None and best.best_sweep < best.sweeps:
-            chosen.set_params(max_iter=best.best_sweep)
+def _chosen_model(model: Any, judged: JudgedTrial) -> Any:
+    best = judged.trial
+    chosen = with_values(model, best.parameters if judged.beats_default else {})
+    stops_early = best.best_sweep is not None and best.sweeps is not None and best.best_sweep < best.sweeps
+    if judged.beats_default and stops_early:
+        chosen.set_params(max_iter=best.best_sweep)
     return chosen
 
 
-def _result(tuner: Tuner, space: Space, verdict: Verdict | None, fitted: Any, metric: str, interrupted: bool) -> Tuning:
+def _result(
+    tuner: Tuner, space: Space, judged: JudgedTrial | None, fitted: Any, metric: str, interrupted: bool
+) -> Tuning:
     reference = tuner.reference
-    best = tuner.leader if verdict is None else verdict.best
-    beaten = verdict is not None and verdict.gain > verdict.error
-    used = best.parameters if beaten else {}
+    best = tuner.leader if judged is None else judged.trial
+    used = best.parameters if judged is not None and judged.beats_default else {}
     if fitted is None:
         fitted = tuner.leader.model
         used = tuner.leader.parameters
-    parameters = {name: value for name, value in fitted.get_params().items() if name in {*used, "max_iter"}}
-    if not used:
-        parameters = {}
-    elif parameters.get("max_iter") == getattr(tuner.model, "max_iter", None):
-        parameters.pop("max_iter", None)
+    parameters = {name: value_of(fitted, name) for name in sorted(used)}
+    if used and getattr(fitted, "max_iter", None) != getattr(tuner.model, "max_iter", None):
+        parameters["max_iter"] = fitted.max_iter
     return Tuning(
-        model=fitted, parameters=parameters, found=best.parameters, metric=metric,
-        default=mean(np.asarray(reference.final)), gain=math.nan if verdict is None else verdict.gain,
-        standard_error=math.nan if verdict is None else verdict.error,
+        model=fitted, parameters=parameters, best=best.parameters, metric=metric,
+        default=average_rows(np.asarray(reference.final)), gain=math.nan if judged is None else judged.gain,
+        standard_error=math.nan if judged is None else judged.error,
         table=[_row(trial, metric) for trial in tuner.trials or [reference]], space=dict(space),
-        interrupted=interrupted and verdict is None, history={"defaults": reference.curve, "found": best.curve},
+        interrupted=interrupted and judged is None, history={"defaults": reference.curve, "best": best.curve},
     )  # fmt: skip
 
 
@@ -333,6 +363,10 @@ def _prepared(model: Any, fit_arguments: dict[str, Any], seed: int) -> Any:
     if own.get("verbose"):
         model.set_params(verbose=False)
     return model
+
+
+def _matrix(data: Any) -> Any:
+    return data.matrix if isinstance(data, Events) else data
 
 
 def _kind(model: Any) -> str:

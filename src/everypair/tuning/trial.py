@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
+from everypair.data.events import Events
+from everypair.metrics.per_row import rows_error
 from everypair.models.recommend.attributes import FactorAttributes
 from everypair.models.recommend.rivals.ensemble import EnsembleMF
 from everypair.parallel import blocked_product
@@ -24,7 +25,8 @@ from everypair.solvers.loop import Sweep
 from everypair.training.clock import Clock
 from everypair.training.interruption import inner_fits, was_interrupted
 from everypair.training.validation import SCORED_ROWS
-from everypair.tuning.users import HeldOut, Means, standard_error
+from everypair.tuning.space import with_values
+from everypair.tuning.users import HalvedUsers, Means
 from everypair.types import Array
 
 PATIENCE = 4  # sweeps without a better mean
@@ -53,11 +55,11 @@ class Trial:
     model: Any = field(default=None, repr=False)
 
 
-class Watch:
+class SweepWatch:
     """A callback that measures every sweep and says when to stop."""
 
-    def __init__(self, held_out: HeldOut, leader: Trial | None, warm: bool, clock: Clock) -> None:
-        self.held_out, self.leader, self.warm, self.clock = held_out, leader, warm, clock
+    def __init__(self, users: HalvedUsers, leader: Trial | None, warm: bool, clock: Clock) -> None:
+        self.users, self.leader, self.warm, self.clock = users, leader, warm, clock
         self.curve: list[float] = []
         self.bests: dict[str, tuple[float, int, Array]] = {}
         self.final: Array | None = None
@@ -66,7 +68,7 @@ class Watch:
     def see(self, values: Array) -> None:
         """Note the users' values after one more sweep."""
         self.final = values
-        means = self.held_out.means(values)
+        means = self.users.means(values)
         self.curve.append(means.all)
         for name, reached in means._asdict().items():
             if self.warm or name not in self.bests or reached > self.bests[name][0]:
@@ -76,9 +78,7 @@ class Watch:
         """Measure a sweep; ``True`` stops the training."""
         left, right = sweep.state.left, sweep.state.right
         self.see(
-            self.held_out.values(
-                lambda users: blocked_product(left[users], right.T, SCORED_ROWS, self.held_out.n_threads)
-            )
+            self.users.values(lambda rows: blocked_product(left[rows], right.T, SCORED_ROWS, self.users.n_threads))
         )
         best, at, _ = self.bests["all"]
         done = len(self.curve)
@@ -105,7 +105,7 @@ def run_trial(
     model: Any,
     parameters: dict[str, Any],
     train: Any,
-    held_out: HeldOut,
+    users: HalvedUsers,
     clock: Clock,
     fit_arguments: dict[str, Any],
     *,
@@ -118,8 +118,8 @@ def run_trial(
     ``ValueError`` of these parameters makes a failed trial.
     """
     begin = time.perf_counter()
-    candidate = clone(model).set_params(**parameters)
-    watch = Watch(held_out, leader, start is not None, clock)
+    candidate = with_values(model, parameters)
+    watch = SweepWatch(users, leader, start is not None, clock)
     options = dict(fit_arguments)
     if has_sweeps(model):
         options["callbacks"] = [watch]
@@ -134,7 +134,7 @@ def run_trial(
     if was_interrupted(candidate):
         raise KeyboardInterrupt
     if not has_sweeps(model):
-        watch.see(held_out.values(_scorer(candidate)))
+        watch.see(users.values(_scorer(candidate, train)))
     _, best_sweep, values = watch.bests["all"]
     means = Means(*(watch.bests[name][0] for name in Means._fields))
     swept = has_sweeps(model)
@@ -143,7 +143,7 @@ def run_trial(
         parameters,
         "pruned" if watch.pruned else "complete",
         means,
-        standard_error(values),
+        rows_error(values),
         sweeps=len(watch.curve) if swept else None,
         best_sweep=best_sweep if swept else None,
         seconds=_since(begin),
@@ -154,7 +154,10 @@ def run_trial(
     )
 
 
-def _scorer(model: Any) -> Callable[[Array], Array]:
+def _scorer(model: Any, train: Any) -> Callable[[Array], Array]:
+    """Scores of users by their positions, of a model that speaks the ids of ``train`` where it has some."""
+    if isinstance(train, Events):
+        return lambda users: np.asarray(model.score_users(users=train.user_ids.names(users)))
     return lambda users: np.asarray(model.score_users(users=users))
 
 

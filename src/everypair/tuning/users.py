@@ -1,24 +1,19 @@
-"""The quality of a model user by user, on held-out entries inside the training data, with standard errors.
+"""The quality of a model user by user, on held-out entries inside the training data, in two halves of the users.
 
-Users fall into two halves. What is best is chosen on one and judged on the other, both ways round: over all users that
-gives the gain of *choosing*, without the luck of having been chosen, and its standard error.
+What is best is chosen on one half and judged on the other, both ways round: over all users that gives the gain of
+*choosing*, without the luck of having been chosen, and its standard error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from everypair.metrics.patterns import positive_pattern, stored_pattern
-from everypair.metrics.per_row import rows_error, user_metric
-from everypair.metrics.ranking import Ranker, check_truth
-from everypair.parallel import even_chunks
-from everypair.types import Array
-
-MOST_USERS = 10_000  # are measured, drawn at random where there are more
-MEMORY_MB = 128  # of float32 scores at a time
+from everypair.metrics.held_out import MOST_USERS, HeldOut, checked_metric, users_with_positives
+from everypair.metrics.per_row import average_rows
+from everypair.metrics.stream import ScoreRows
+from everypair.types import Array64
 
 
 class Means(NamedTuple):
@@ -29,64 +24,28 @@ class Means(NamedTuple):
     second: float
 
 
-class HeldOut:
-    """Held-out positives of (at most 10,000) users, measured by one metric."""
+class HalvedUsers:
+    """Held-out positives of (at most 10,000) users in two halves, measured by one metric.
+
+    >>> users = HalvedUsers(np.eye(4), 1 - np.eye(4), "precision@1", 0, 1)
+    >>> users.means(users.values(lambda some: np.ones((len(some), 4))))
+    Means(all=1.0, first=1.0, second=1.0)
+    """
 
     def __init__(self, train: Any, test: Any, metric: str, seed: int, n_threads: int) -> None:
         self.metric = checked_metric(metric)
-        self.name = metric
-        seen, positives = stored_pattern(train, "train"), positive_pattern(test, "held-out entries")
-        check_truth(seen, positives, "train", "held-out entries")
         random = np.random.default_rng(seed)
-        users = random.permutation(np.flatnonzero(np.diff(positives.indptr)))[:MOST_USERS]
-        self.users = np.sort(users)
-        self.seen, self.positives = seen[self.users], positives[self.users]
+        users = np.sort(random.permutation(users_with_positives(test))[:MOST_USERS])
+        self.held_out = HeldOut(train, test, users, n_threads=n_threads)
+        self.n_threads = n_threads
         self.in_first = np.zeros(len(users), bool)
         self.in_first[random.permutation(len(users))[: len(users) // 2]] = True
-        self.n_threads = n_threads
 
-    def values(self, score_users: Callable[[Array], Array]) -> Array:
+    def values(self, score_users: ScoreRows) -> Array64:
         """One value per user; NaN where the metric is not defined."""
-        ranker = Ranker(self.seen, self.positives, top=0)
-        for first, beyond in even_chunks(len(self.users), max(1, MEMORY_MB * 2**18 // self.positives.shape[1])):
-            rows = np.arange(first, beyond)
-            ranker.add(rows, np.asarray(score_users(self.users[rows])), self.n_threads)
-        return np.asarray(self.metric(ranker.ranking))
+        return self.metric(self.held_out.ranking(score_users))
 
-    def means(self, values: Array) -> Means:
+    def means(self, values: Array64) -> Means:
         """Means over the users where the metric is defined."""
         halves = (np.ones_like(self.in_first), self.in_first, ~self.in_first)
-        return Means(*(mean(values[half]) for half in halves))
-
-
-def checked_metric(name: Any) -> Callable[[Any], Array]:
-    """The metric of a ranking by its name, one value per user.
-
-    >>> checked_metric("coverage@10")
-    Traceback (most recent call last):
-        ...
-    ValueError: coverage@10 is a metric of all users together; tune compares users one by one.
-    """
-    metric = user_metric(name)
-    if metric is None:
-        raise ValueError(f"{name} is a metric of all users together; tune compares users one by one.")
-    return metric
-
-
-def mean(values: Array) -> float:
-    """Mean without NaN; NaN of nothing.
-
-    >>> mean(np.array([1.0, np.nan, 0.0]))
-    0.5
-    """
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else float("nan")
-
-
-def standard_error(values: Array) -> float:
-    """Standard error of the mean without NaN; NaN of fewer than two.
-
-    >>> standard_error(np.array([1.0, np.nan, 0.0]))
-    0.5
-    """
-    return rows_error(values, "test")
+        return Means(*(average_rows(values[half]) for half in halves))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from everypair.store.write import check_place
-from everypair.tuning.space import Logarithmic, Options, Space
+from everypair.tuning.space import Options, Space
 from everypair.tuning.trial import Trial
 from everypair.tuning.users import Means
 
@@ -51,16 +51,16 @@ def _check_file(path: Path) -> None:
 
 
 class OptunaSearch:
-    """Proposes parameters; ``tell`` takes a finished trial and writes it down. ``told`` are the trials of the study."""
+    """Proposes parameters; ``tell`` takes a finished trial and writes it down; ``earlier_trials`` are the study's."""
 
     def __init__(self, study: Any, space: Space, seed: int) -> None:
         optuna = import_optuna()
         self.study, self.space = study, space
         self._states = optuna.trial.TrialState
         finished = [trial for trial in self.study.trials if trial.state.is_finished() and "means" in trial.user_attrs]
-        self.told = [self._read(trial, 1 + number) for number, trial in enumerate(finished)]
-        if self.told:  # a resumed search must not propose what its seed has proposed before
-            self.study.sampler = optuna.samplers.TPESampler(seed=seed + len(self.told))
+        self.earlier_trials = [self._read(trial, 1 + number) for number, trial in enumerate(finished)]
+        if self.earlier_trials:  # a resumed search must not propose what its seed has proposed before
+            self.study.sampler = optuna.samplers.TPESampler(seed=seed + len(self.earlier_trials))
         self._open: Any = None
 
     def propose(self) -> dict[str, Any]:
@@ -72,8 +72,7 @@ class OptunaSearch:
                 known = {_written(value): value for value in dimension.values}
                 values[name] = known[self._open.suggest_categorical(name, list(known))]
             else:
-                log = isinstance(dimension, Logarithmic)
-                raw = self._open.suggest_float(name, dimension.low, dimension.high, log=log)
+                raw = self._open.suggest_float(name, dimension.low, dimension.high, log=dimension.logarithmic)
                 values[name] = float(f"{raw:.3g}")
         return values
 

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from everypair.models.completion import FNNM, FPCA, IMC, MLRM, SIMC, Maxide
-from everypair.testing.completion import CompletionContract, planted
+from everypair.models.completion import MLRM
+from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
+from everypair.testing import CompletionContract
+from everypair.testing.completion import planted
 
 
 class MLRMContract(CompletionContract):
@@ -47,7 +49,7 @@ class TestMLRMNoise(MLRMContract):
 
 
 class TestMLRMRows(MLRMContract):
-    worst_order = 0.9
+    worst_order, compared = 0.9, "rows"
 
     def extra(self):
         return {"pairs": "rows"}
@@ -94,7 +96,7 @@ class TestIMC(CompletionContract):
 def test_the_transductive_variant_refuses_features():
     case = planted()
     with pytest.raises(ValueError, match="uses no features"):
-        MLRM(1.0, 1.0, variant="transductive").fit(case.truth, case.mask, case.left)
+        MLRM(nuclear_reg=1.0, l1_reg=1.0, variant="transductive").fit(case.truth, case.mask, left_features=case.left)
 
 
 def test_the_kit_notices_a_model_that_is_wrong():

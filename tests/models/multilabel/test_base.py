@@ -8,25 +8,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from everypair.data.labels import Labels
-from everypair.models.multilabel.base import MultiLabelClassifier
+from everypair.models.multilabel.base import MissingLabels, MultiLabelClassifier
 from everypair.models.multilabel.rivals.binary_relevance import LinearLabels
 from everypair.models.multilabel.threshold import best_threshold
+from everypair.models.parameters import Seeded, estimator, number, parameter
 
 
-class Regression(MultiLabelClassifier):
+@estimator
+class Regression(Seeded, MissingLabels, MultiLabelClassifier):
     """The smallest honest subclass: ridge regression on known entries counted as they are."""
 
-    def __init__(self, reg=1.0, unlabeled="negative", normalize=False, fit_intercept=True, threshold="auto",
-                 n_threads=None, random_state=None):  # fmt: skip
-        self.reg = reg
-        self.unlabeled = unlabeled
-        self.normalize = normalize
-        self.fit_intercept = fit_intercept
-        self.threshold = threshold
-        self.n_threads = n_threads
-        self.random_state = random_state
+    reg: float = parameter(default=1.0, text="λ.", check=number(above=0))
+    normalize: bool = parameter(default=False)
 
-    def _fit(self, rows, random, callbacks):
+    def _fit(self, rows, parameters, random, callbacks):
         X, labels, sample_weight = self.seen_ = rows
         self.noise_ = random.standard_normal()
         dense = X.toarray() if sp.issparse(X) else X

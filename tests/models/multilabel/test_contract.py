@@ -8,11 +8,15 @@ import pytest
 import scipy.sparse as sp
 
 from everypair import MultiLabelMF
+from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 from everypair.testing import ClassifierContract, labelled_rows
 
+COMMON = ClassifierContract.offers | {"unlabeled"}
+
 
 class MFContract(ClassifierContract):
+    offers = COMMON | {"predict_proba", "dtype", "random_state", "rank"}
     options: ClassVar = {}
     tolerance = 1e-3  # single precision
 
@@ -31,38 +35,44 @@ class TestSquareOfNegatives(MFContract):
 
 
 class TestSquaredHinge(MFContract):
+    offers = MFContract.offers - {"predict_proba"}
     options: ClassVar = {"loss": "squared_hinge", "negative_loss": "same"}
 
 
 class TestSquared(MFContract):
+    offers = MFContract.offers - {"predict_proba"}
     options: ClassVar = {"loss": "squared", "reg": 0.05}
 
 
 class TestKernel(MFContract):
-    options: ClassVar = {
-        "kernel": "rbf",
-        "n_landmarks": 100,
-    }  # as many as there are rows, so that a row twice is no other landmark
+    # as many landmarks as there are rows, so that a row twice is no other
+    options: ClassVar = {"kernel": Kernel("rbf", landmarks=100)}
     predict_floor = 0.8
 
 
 class TestClosedForm(MFContract):
+    offers = MFContract.offers - {"predict_proba"}
     options: ClassVar = {"loss": "squared", "solver": "svd", "reg": 0, "dtype": "float64"}
     tolerance = 1e-6
     missing_labels = False
 
 
 class TestBinaryRelevance(ClassifierContract):
+    offers = COMMON | {"predict_proba"}
+
     def make_model(self, **params):
         return BinaryRelevance(**{"tol": 1e-9, **params})
 
 
 class TestRidgePerLabel(ClassifierContract):
+    offers = COMMON
+
     def make_model(self, **params):
         return BinaryRelevance(**{"loss": "squared", "tol": 1e-9, **params})
 
 
 class TestPLST(ClassifierContract):
+    offers = ClassifierContract.offers | {"rank"}
     missing_labels = False
 
     def make_model(self, **params):
@@ -70,6 +80,7 @@ class TestPLST(ClassifierContract):
 
 
 class TestCPLST(ClassifierContract):
+    offers = ClassifierContract.offers | {"rank"}
     missing_labels = False
 
     def make_model(self, **params):
@@ -77,6 +88,7 @@ class TestCPLST(ClassifierContract):
 
 
 class TestWSABIE(ClassifierContract):
+    offers = COMMON | {"rank", "random_state"}
     exact = False  # steps are drawn at random
 
     def make_model(self, **params):
@@ -84,6 +96,8 @@ class TestWSABIE(ClassifierContract):
 
 
 class TestBayesianCompressedSensing(ClassifierContract):
+    offers = COMMON | {"rank", "random_state"}
+
     def make_model(self, **params):
         scales = {"compressed_noise": 0.3, "weight_scale": 1.0, "sparsity_rate": 0.03}
         return BayesianCompressedSensing(**{"rank": 6, "random_state": 0, **scales, **params})
@@ -92,15 +106,15 @@ class TestBayesianCompressedSensing(ClassifierContract):
 class WrongWayRound(BinaryRelevance):
     """A wrong model: the least likely label first."""
 
-    def _fit(self, rows, random, callbacks):
-        model = super()._fit(rows, random, callbacks)
+    def _fit(self, rows, *arguments):
+        model = super()._fit(rows, *arguments)
         return replace(model, weights=-model.weights)
 
 
 class Forgetful(BinaryRelevance):
     """A wrong model: it takes weights and the mask of known labels, and looks at neither."""
 
-    def fit(self, X, y, sample_weight=None, mask=None):
+    def fit(self, X, y, sample_weight=None, *, mask=None):
         dense = y.toarray() if sp.issparse(y) else np.asarray(y)
         return super().fit(X, np.nan_to_num(dense))
 
@@ -110,17 +124,23 @@ class Drifting(BinaryRelevance):
 
     fits = 0
 
-    def _fit(self, rows, random, callbacks):
+    def _fit(self, rows, *arguments):
         Drifting.fits += 1
-        model = super()._fit(rows, random, callbacks)
+        model = super()._fit(rows, *arguments)
         return replace(model, weights=model.weights + Drifting.fits)
+
+
+class Speechless(BinaryRelevance):
+    """A wrong model: it has lost a method."""
+
+    predict_proba = None
 
 
 class Chatty(BinaryRelevance):
     """A wrong model: it spoils the caller's data, and its answers depend on the rows they are asked with."""
 
-    def fit(self, X, y, sample_weight=None, mask=None):
-        super().fit(X, y, sample_weight, mask)
+    def fit(self, X, y, sample_weight=None, *, mask=None):
+        super().fit(X, y, sample_weight, mask=mask)
         if sp.issparse(X):
             X.data[...] = 7
         return self
@@ -145,12 +165,14 @@ class Chatty(BinaryRelevance):
         (Drifting, "refit_forgets"),
         (Drifting, "threshold_cuts_and_changes_nothing_else"),
         (Drifting, "features_and_labels_in_any_form"),
+        (Speechless, "it_offers_what_it_should"),
         (Chatty, "data_belong_to_the_caller"),
         (Chatty, "one_row_is_answered_as_one_of_many"),
     ],
 )
 def test_the_kit_notices_a_model_that_is_wrong(model, test):
     kit = ClassifierContract()
+    kit.offers = COMMON | {"predict_proba"}
     kit.make_model = model
     with pytest.raises(AssertionError):
         getattr(kit, f"test_{test}")()

@@ -12,13 +12,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from everypair.metrics.multilabel import multilabel_metrics
-from everypair.models.multilabel import ridge_search
+from everypair.models.multilabel import Kernel, ridge_search
 from everypair.models.multilabel.mf import MultiLabelMF
 from everypair.models.multilabel.rivals import BinaryRelevance
-from everypair.problem.losses import get_loss
+from everypair.problem.losses import LOSSES, get_loss
 from everypair.solvers.loop import Status
-
-LOSSES = ["squared", "logistic", "squared_hinge"]
 
 
 def problem(n=120, d=10, labels=7, seed=0, shift=1.5):
@@ -200,7 +198,12 @@ def test_a_row_of_weight_2_is_that_row_twice(unlabeled):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"loss": "squared", "reg": 1.0}, {"unlabeled": "missing", "reg": 1.0}, {"kernel": "rbf", "reg": 1.0}],
+    [
+        {},
+        {"loss": "squared", "reg": 1.0},
+        {"unlabeled": "missing", "reg": 1.0},
+        {"kernel": Kernel(landmarks=40), "reg": 1.0},
+    ],
 )
 def test_the_same_bits_on_any_number_of_threads(options):
     features, labels = problem(520, seed=4)
@@ -210,7 +213,7 @@ def test_the_same_bits_on_any_number_of_threads(options):
         else labels
     )
     models = [
-        MultiLabelMF(n_threads=threads, random_state=3, max_iter=2, n_landmarks=40, **options).fit(features, labels)
+        MultiLabelMF(n_threads=threads, random_state=3, max_iter=2, **options).fit(features, labels)
         for threads in (1, 3)
     ]
     np.testing.assert_array_equal(models[0].feature_weights_, models[1].feature_weights_)
@@ -234,13 +237,13 @@ def test_an_rbf_kernel_learns_what_no_line_can():
     rings = np.stack([np.hypot(*points.T) < 0.6, np.hypot(*points.T) >= 0.6], axis=1).astype(int)
     options = {"normalize": False, "random_state": 0}
     line = MultiLabelMF(**options).fit(points[:300], rings[:300])
-    curve = MultiLabelMF(kernel="rbf", gamma=1.0, n_landmarks=60, **options).fit(points[:300], rings[:300])
+    curve = MultiLabelMF(kernel=Kernel("rbf", gamma=1.0, landmarks=60), **options).fit(points[:300], rings[:300])
     assert curve.feature_weights_.shape == (61, 2)
     exact_match = [np.mean(m.predict(points[300:])[:, 0] == rings[300:, 0]) for m in (line, curve)]
     assert exact_match[0] < 0.75
     assert exact_match[1] > 0.9
     own = MultiLabelMF(
-        kernel=lambda rows, c: np.exp(-((rows[:, None] - c[None]) ** 2).sum(2)), n_landmarks=60, **options
+        kernel=Kernel(lambda rows, c: np.exp(-((rows[:, None] - c[None]) ** 2).sum(2)), landmarks=60), **options
     )
     assert np.mean(own.fit(points[:300], rings[:300]).predict(points[300:])[:, 0] == rings[300:, 0]) > 0.9
 
@@ -256,7 +259,7 @@ def test_both_penalties_of_a_kernel_are_what_their_names_say():
     roots = basis * np.sqrt(spectrum) @ basis.T
     options = {"fit_intercept": False, "loss": "squared", "negative_weight": 1, "reg": 0.3, "rank": 7}
     for penalty, as_features in (("rkhs", roots), ("weights", values)):
-        model = exact(kernel=kernel, kernel_penalty=penalty, **options).fit(features, labels)
+        model = exact(kernel=Kernel(kernel, penalty=penalty), **options).fit(features, labels)
         plain = exact(**options).fit(as_features, labels)  # the same ridge, on features written out
         assert model.objective_ == pytest.approx(plain.objective_, rel=1e-6)
         np.testing.assert_allclose(model.predict_scores(features), plain.predict_scores(as_features), atol=1e-3)
@@ -268,7 +271,7 @@ def test_both_penalties_of_a_kernel_are_what_their_names_say():
 
 
 def test_a_kernel_without_whitening_is_written_down_and_read():
-    model = MultiLabelMF(kernel="rbf", kernel_penalty="weights", reg=1.0, threshold=0.0, random_state=0).fit(X, Y)
+    model = MultiLabelMF(kernel=Kernel(penalty="weights"), reg=1.0, threshold=0.0, random_state=0).fit(X, Y)
     again = MultiLabelMF.from_parts(*model.to_parts())
     assert np.array_equal(again.predict_scores(X), model.predict_scores(X))
 
@@ -457,11 +460,6 @@ def test_labels_without_a_row_and_rows_without_a_label():
         ({"solver": "svd", "loss": "squared", "negative_weight": 0.5}, "needs negative_weight=1"),
         ({"solver": "svd", "loss": "squared", "label_weight": np.ones(7)}, "without label_weight"),
         ({"kernel": "poly"}, "kernel must be"),
-        ({"kernel": "rbf", "kernel_penalty": "ridge"}, 'kernel_penalty must be "rkhs" or "weights"'),
-        ({"kernel_penalty": "weights"}, "needs a kernel"),
-        ({"kernel": "rbf", "gamma": 0}, "gamma must be"),
-        ({"gamma": 1.0}, 'with kernel="rbf"'),
-        ({"n_landmarks": 0}, "n_landmarks must be"),
         ({"label_weight": np.ones(3)}, "one weight per label"),
         ({"label_weight": np.zeros(7)}, "finite and positive"),
         ({"max_iter": 0}, "max_iter must be"),
@@ -474,6 +472,27 @@ def test_labels_without_a_row_and_rows_without_a_label():
 def test_bad_parameters_get_a_sentence(parameters, sentence):
     with pytest.raises(ValueError, match=sentence):
         MultiLabelMF(**parameters).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"kind": "poly"}, "kernel must be one of 'rbf', 'linear', got 'poly'"),
+        ({"penalty": "ridge"}, "penalty must be one of 'rkhs', 'weights'"),
+        ({"gamma": 0}, "gamma must be"),
+        ({"kind": "linear", "gamma": 1.0}, 'gamma belongs to the kernel "rbf"'),
+        ({"landmarks": 0}, "landmarks must be"),
+    ],
+)
+def test_bad_kernels_get_a_sentence(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Kernel(**options)
+
+
+def test_a_kernel_by_name_has_the_defaults():
+    named, spelled = (exact(reg=1.0, kernel=kernel).fit(X, Y) for kernel in ("rbf", Kernel("rbf")))
+    assert np.array_equal(named.predict_scores(X), spelled.predict_scores(X))
+    assert MultiLabelMF.from_parts(*spelled.to_parts()).kernel == Kernel()
 
 
 @pytest.mark.parametrize(

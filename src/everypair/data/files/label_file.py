@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair.check import as_csr
-from everypair.data.files.archive import array_names, read_archive
+from everypair.data.archive import array_names, read_archive
 from everypair.data.files.instances import MultiLabelData
 from everypair.data.files.label_table import read_label_table
 from everypair.data.files.lines import first_bytes, numbered_lines

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from everypair.data.files.instances import MultiLabelData
 from everypair.data.files.lines import shown
 from everypair.data.tables.arrow import read_arrow
+from everypair.words import listed
 
 LABELS = "labels"
 SPARSE = ("indices", "values")
@@ -61,7 +62,7 @@ def _feature_columns(path: Path, schema: Any, labels: str, features: Sequence[st
     for name in [labels, *(features or ())]:
         if name not in names:
             hint = ', or name that of the labels with labels="…"' if name == labels else ""
-            raise ValueError(f"{path} has no column {name!r}: it has {_listed(names)}. Add it{hint}.")
+            raise ValueError(f"{path} has no column {name!r}: it has {listed(names, 10)}. Add it{hint}.")
     chosen = [name for name in names if name != labels] if features is None else list(features)
     if labels in chosen:
         raise ValueError(f"{path}: column {labels!r} holds the labels and cannot be a feature.")
@@ -71,7 +72,7 @@ def _feature_columns(path: Path, schema: Any, labels: str, features: Sequence[st
         if set(SPARSE) != set(chosen):
             raise ValueError(
                 f"{path}: features are lists in 'indices' and 'values', or numbers in columns of their own; it has "
-                f"{_listed(chosen)}. Say features=['indices', 'values'] to leave the others out."
+                f"{listed(chosen, 10)}. Say features=['indices', 'values'] to leave the others out."
             )
         return list(SPARSE)
     return chosen
@@ -224,7 +225,3 @@ def _is_number(kind: Any) -> bool:
 
 def _fail(path: Path, name: str, row: Any, problem: str) -> NoReturn:
     raise ValueError(f"{path}, row {int(row)}: column {name!r} {problem}.")
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(map(repr, names[:10])) + (f" and {len(names) - 10} more" if len(names) > 10 else "")

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from everypair.words import shortened
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -39,4 +41,4 @@ def fail(path: Path, line: int, problem: str) -> NoReturn:
 def shown(token: bytes | str) -> str:
     """Return a token for an error message: printable, and not longer than a message should be."""
     text = token.decode("utf-8", "replace") if isinstance(token, bytes) else token
-    return repr(text if len(text) <= 40 else text[:37] + "...")
+    return shortened(text)

@@ -10,16 +10,17 @@ from dataclasses import replace
 import numpy as np
 
 from everypair.data.weighting import DegreeWeighting
+from everypair.distribute.pieces import Piece
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, as_it_is, large_tasks, weight_of
-from everypair.distribute.solving.work import Nodes, Piece, total
-from everypair.distribute.tasks import Tasks
+from everypair.distribute.solving.work import Nodes, total
 from everypair.parallel import BLOCK_ROWS, block_parts, even_chunks, tree_nodes
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.types import Array
 
 
-def degree_weighted(tasks: Tasks, pairs: ShardedPairs, exponent: float) -> tuple[ShardedPairs, DegreeWeighting]:
+def degree_weighted(pairs: ShardedPairs, exponent: float) -> tuple[ShardedPairs, DegreeWeighting]:
     """The same pairs with their weights multiplied, and the weighting."""
+    tasks = pairs.tasks
     with large_tasks():
         degrees = tasks.start([tasks.task("degrees", as_it_is, stored.astype(np.int32)) for stored in pairs.stored])
     left = pairs.sides[LEFT]

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from itertools import pairwise
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,13 @@ from numpy.typing import NDArray
 
 from everypair.data.event_columns import AUTO, ROLES
 from everypair.data.event_pairs import EventRows, used_ids
-from everypair.data.events import NO_EVENTS, NOTHING_LEFT, read_events, read_joined
+from everypair.data.events import NO_EVENTS, NOTHING_LEFT, JoinedEvents, read_events, read_joined
 from everypair.data.tables import TextOptions
+from everypair.distribute.pieces import Sized
 from everypair.distribute.reading.event_shards import Cut, only_used
 from everypair.distribute.reading.id_numbers import Numbered, numbered_ids
-from everypair.distribute.refusal import all_ended
+from everypair.distribute.reading.summaries import naming, summaries
 from everypair.distribute.sharded_pairs import ShardedPairs
-from everypair.distribute.solving.work import Sized
 from everypair.distribute.tasks import Tasks
 from everypair.parallel import Chunk
 from everypair.problem.layout import LEFT, RIGHT
@@ -40,7 +41,7 @@ GROUP_EVENTS = 2**23  # unless they would have more events than this
 
 
 @dataclass(frozen=True)
-class Part(Sized):
+class FileEvents(Sized):
     """Events of some files: distinct ids of users and of items, ascending, and pairs in these positions."""
 
     ids: tuple[Array, Array]
@@ -48,10 +49,10 @@ class Part(Sized):
 
 
 @dataclass(frozen=True)
-class Told:
+class EventFileSummary:
     """What the client knows of a file."""
 
-    place: str
+    name: str
     columns: Mapping[str, Any]
     strings: tuple[bool, bool]  # whether ids of users and of items are
     how: str
@@ -63,9 +64,9 @@ def pairs_from_events(
     tasks: Tasks, sources: Sequence[Any], options: Mapping[str, Any], shards: tuple[int | None, int | None], dtype: Any
 ) -> ShardedPairs:
     """Read files (or futures of data frames) on the workers and cut their pairs both ways."""
-    known = signature(read_events).parameters
+    parameters = signature(read_events).parameters
     for name in options:
-        if name not in known or name == "source":
+        if name not in parameters or name == "source":
             raise ValueError(f"read= has {name!r}, which is no option of read_events: leave it out.")
         if name in ("min_user_events", "min_item_events") and options[name] != 1:
             raise ValueError(f"on a cluster {name} is not known file by file: leave it out of read=.")
@@ -83,7 +84,7 @@ def pairs_from_events(
     if not pairs.nnz:
         raise ValueError(NOTHING_LEFT)
     if not all(stored.all() for stored in pairs.stored):
-        pairs = cut(tasks, *only_used(tasks, coded, pairs))
+        pairs = cut(tasks, *only_used(coded, pairs))
     if not pairs.n_positives:
         raise ValueError("the events have no positive weight: there is nothing to learn from.")
     return pairs
@@ -92,46 +93,49 @@ def pairs_from_events(
 def _read_all(tasks: Tasks, sources: Sequence[Any], options: Mapping[str, Any]) -> tuple[list[Any], str]:
     """Read the first file with columns as they are found, and all others by these names; then join runs of files."""
     places = [tasks.workers[number * len(tasks.workers) // len(sources)] for number in range(len(sources))]
-    names = [f"{one}: " if isinstance(one, str) else f"partition {number}: " for number, one in enumerate(sources)]
+    names = [one if isinstance(one, str) else f"partition {number}" for number, one in enumerate(sources)]
     (first,) = tasks.start([tasks.task("read", _read, sources[0], dict(options), names[0], place=places[0])])
-    (told,) = tasks.get([tasks.task("describe", _told, first)])
-    if told.note and options.get("verbose", True):
-        print(told.note, file=sys.stderr)
-    unused = [role for role in ("weight", "time") if _may_have(role, told, options)]
-    chosen = {**options, **told.columns, **dict.fromkeys(unused, AUTO)}
+    (pattern,) = summaries(tasks, [first], _summary)
+    if pattern.note and options.get("verbose", True):
+        print(pattern.note, file=sys.stderr)
+    unused = [role for role in ("weight", "time") if _may_have(role, pattern, options)]
+    chosen = {**options, **pattern.columns, **dict.fromkeys(unused, AUTO)}
     others = [
         tasks.task("read", _read, source, chosen, name, place=place)
         for source, name, place in zip(sources[1:], names[1:], places[1:])
     ]
     read = [first, *tasks.start(others)]
-    described = tasks.start([tasks.task("describe", _told, one) for one in read])
-    with all_ended(tasks, [*read, *described]):
-        every: list[Told] = tasks.wait(described)
+    every: list[EventFileSummary] = summaries(tasks, read, _summary)
     for one in every:
-        for kind, mine, other in zip(KINDS, one.strings, told.strings):
-            if mine != other:
-                types = ("integers", "strings")
-                raise ValueError(
-                    f"{one.place}column {told.columns[kind]!r} holds {types[mine]}, but {types[other]} in "
-                    f'{told.place.rstrip(": ")}: say ids="string" in read=, or write the files alike.'
-                )
-        for role in unused:
-            if one.columns[role] is not None:
-                raise ValueError(
-                    f"{one.place}column {one.columns[role]!r} looks like a {role}, and {told.place.rstrip(': ')} has "
-                    f"none: write the files alike, or say {role}=None in read=."
-                )
+        _refuse_others(one, pattern, unused)
     if not any(one.events for one in every):
         raise ValueError(NOTHING_LEFT)
-    parts = [tasks.task("events", _part, one) for one in read]
+    parts = [tasks.task("events", getitem, one, 0) for one in read]
     together = [
         tasks.task("together", _together, parts[start:stop], place=places[start])
         for start, stop in _groups([one.events for one in every], GROUPS_OF_WORKER * len(tasks.workers))
     ]
-    return tasks.start(together), told.how
+    return tasks.start(together), pattern.how
 
 
-def _may_have(role: str, first: Told, options: Mapping[str, Any]) -> bool:
+def _refuse_others(one: EventFileSummary, first: EventFileSummary, unused: list[str]) -> None:
+    """Refuse a file whose ids are of another type than the first one's, or which has a column that this one lacks."""
+    for kind, mine, other in zip(KINDS, one.strings, first.strings):
+        if mine != other:
+            types = ("integers", "strings")
+            raise ValueError(
+                f"{one.name}: column {first.columns[kind]!r} holds {types[mine]}, but {types[other]} in {first.name}: "
+                'say ids="string" in read=, or write the files alike.'
+            )
+    for role in unused:
+        if one.columns[role] is not None:
+            raise ValueError(
+                f"{one.name}: column {one.columns[role]!r} looks like a {role}, and {first.name} has none: write the "
+                f"files alike, or say {role}=None in read=."
+            )
+
+
+def _may_have(role: str, first: EventFileSummary, options: Mapping[str, Any]) -> bool:
     """Whether other files may have a weight, or a time that counts, which the first one has not."""
     wanted = role == "weight" or first.how == "last"
     return wanted and first.columns[role] is None and options.get(role, AUTO) == AUTO
@@ -152,25 +156,17 @@ def _numbered(tasks: Tasks, parts: list[Any], side: int) -> Numbered:
     return numbered_ids(tasks, ids, tasks.get([tasks.task("size", len, one) for one in ids]))
 
 
-def _read(source: Any, options: dict[str, Any], place: str) -> tuple[Part, Told]:
+def _read(source: Any, options: dict[str, Any], name: str) -> tuple[FileEvents, EventFileSummary]:
     """The events of one file, or of one partition of a data frame, those of a pair joined."""
-    try:
-        asked = signature(read_events).bind(source, **options)
-        asked.apply_defaults()
-        given = asked.arguments
-        joined = read_joined(
-            source, {role: given[role] for role in ROLES}, text=TextOptions(*(given[name] for name in TEXT)),
-            **{name: given[name] for name in ("min_rating", "dislike_weight", "duplicates", "missing", "ids")},
-        )  # fmt: skip
-    except (OSError, ValueError, TypeError) as failure:
-        text = str(failure)
-        if NO_EVENTS in text:
-            text += " Leave the file out." if isinstance(source, str) else " Leave it out of the data frame."
-        raise ValueError(text if isinstance(source, str) and source in text else f"{place}{text}") from None
+    bound = signature(read_events).bind(source, **options)
+    bound.apply_defaults()
+    chosen = bound.arguments
+    with naming(name):
+        joined = _joined(source, chosen)
     ordered = joined.how == "last"
     pairs = joined.pairs
     narrow = pairs.weights.astype(np.float32)
-    if not (ordered or (joined.how == "max" and given["min_rating"] is None)):
+    if not (ordered or (joined.how == "max" and chosen["min_rating"] is None)):
         pairs, narrow = (
             pairs.where(pairs.weights != 0),
             narrow[pairs.weights != 0],
@@ -179,21 +175,30 @@ def _read(source: Any, options: dict[str, Any], place: str) -> tuple[Part, Told]
     items, columns = used_ids(joined.ids[RIGHT], pairs.columns)
     weights = narrow if np.array_equal(narrow, pairs.weights) else pairs.weights
     rows, columns = rows.astype(np.int32), columns.astype(np.int32)
-    part = Part((users.values, items.values), EventRows(rows, columns, weights, pairs.times if ordered else None))
-    found = {role: joined.columns[role] for role in ROLES if role != "time" or ordered}
+    part = FileEvents((users.values, items.values), EventRows(rows, columns, weights, pairs.times if ordered else None))
+    columns_used = {role: joined.columns[role] for role in ROLES if role != "time" or ordered}
     strings = joined.ids[LEFT].are_strings, joined.ids[RIGHT].are_strings
-    return part, Told(place, {"time": None, **found}, strings, joined.how, len(rows), joined.note)
+    return part, EventFileSummary(name, {"time": None, **columns_used}, strings, joined.how, len(rows), joined.note)
 
 
-def _told(read: tuple[Part, Told]) -> Told:
+def _joined(source: Any, options: Mapping[str, Any]) -> JoinedEvents:
+    try:
+        return read_joined(
+            source, {role: options[role] for role in ROLES}, text=TextOptions(*(options[name] for name in TEXT)),
+            **{name: options[name] for name in ("min_rating", "dislike_weight", "duplicates", "missing", "ids")},
+        )  # fmt: skip
+    except ValueError as failure:
+        if NO_EVENTS not in str(failure):
+            raise
+        way = "Leave the file out." if isinstance(source, str) else "Leave it out of the data frame."
+        raise ValueError(f"{failure} {way}") from None
+
+
+def _summary(read: tuple[FileEvents, EventFileSummary]) -> EventFileSummary:
     return read[1]
 
 
-def _part(read: tuple[Part, Told]) -> Part:
-    return read[0]
-
-
-def _together(parts: list[Part]) -> Part:
+def _together(parts: list[FileEvents]) -> FileEvents:
     """The events of several files, one after the other."""
     if len(parts) == 1:
         return parts[0]
@@ -203,14 +208,16 @@ def _together(parts: list[Part]) -> Part:
     columns = np.concatenate([place[part.pairs.columns] for place, part in zip(places[RIGHT], parts)])
     weights = np.concatenate([part.pairs.weights for part in parts])
     timed = [part.pairs.times for part in parts if part.pairs.times is not None]
-    return Part((ids[LEFT], ids[RIGHT]), EventRows(rows, columns, weights, np.concatenate(timed) if timed else None))
+    return FileEvents(
+        (ids[LEFT], ids[RIGHT]), EventRows(rows, columns, weights, np.concatenate(timed) if timed else None)
+    )
 
 
-def _ids(part: Part, side: int) -> Array:
+def _ids(part: FileEvents, side: int) -> Array:
     return part.ids[side]
 
 
-def _code(part: Part, users: NDArray[np.int64], items: NDArray[np.int64]) -> EventRows:
+def _code(part: FileEvents, users: NDArray[np.int64], items: NDArray[np.int64]) -> EventRows:
     """Events in positions of all ids."""
     pairs = part.pairs
     return EventRows(

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from everypair.data.event_pairs import EventRows, join_events
 from everypair.data.pairs import Compressed
 from everypair.distribute.borders import shard_borders
+from everypair.distribute.pieces import Piece
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, as_it_is, large_tasks, weight_of, work_of
-from everypair.distribute.solving.work import Piece
 from everypair.distribute.tasks import Tasks
 from everypair.parallel import BLOCK_ROWS
 from everypair.problem.layout import LEFT, RIGHT
@@ -57,20 +57,20 @@ class Cut:
             [np.concatenate([one[part] for one in of_side]) for of_side in counts] for part in ("positives", "stored")
         )
         return ShardedPairs(
-            shape, (sides[LEFT], sides[RIGHT]), positives[LEFT], positives[RIGHT], (stored[LEFT], stored[RIGHT]),
+            tasks, shape, (sides[LEFT], sides[RIGHT]), positives[LEFT], positives[RIGHT], (stored[LEFT], stored[RIGHT]),
             sum(one["weight"] for one in counts[LEFT]), ids,
         )  # fmt: skip
 
 
-def only_used(tasks: Tasks, coded: list[Any], pairs: ShardedPairs) -> tuple[list[Any], tuple[int, int], IdRuns]:
+def only_used(coded: list[Any], pairs: ShardedPairs) -> tuple[list[Any], tuple[int, int], IdRuns]:
     """The same events, shape and ids without the rows and columns that store no pair."""
-    assert pairs.ids is not None
-    used = [stored > 0 for stored in pairs.stored]
+    assert pairs.id_runs is not None
+    tasks, used = pairs.tasks, [stored > 0 for stored in pairs.stored]
     maps = tasks.task("new-numbers", as_it_is, [np.where(one, np.cumsum(one) - 1, -1).astype(np.int32) for one in used])
     with large_tasks():
         coded = tasks.start([tasks.task("renumber", _renumbered, one, maps) for one in coded])
     ids: list[list[Any]] = []
-    for runs, one in zip(pairs.ids, used):
+    for runs, one in zip(pairs.id_runs, used):
         lengths = tasks.get([tasks.task("size", len, run) for run in runs])
         marks = np.split(one, np.cumsum(lengths)[:-1])
         ids.append(tasks.start([tasks.task("used-ids", getitem, *both) for both in zip(runs, marks)]))

@@ -63,8 +63,8 @@ def _every(ids: Array, step: int) -> Array:
 
 def _splitters(samples: list[Array], buckets: int) -> Array:
     """The ids that buckets but the first begin with."""
-    known = np.unique(np.concatenate(samples))
-    return known[np.arange(1, buckets) * len(known) // buckets]
+    sample = np.unique(np.concatenate(samples))
+    return sample[np.arange(1, buckets) * len(sample) // buckets]
 
 
 def _split(ids: Array, splitters: Array) -> list[Array]:

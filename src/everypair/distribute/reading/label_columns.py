@@ -16,7 +16,7 @@ BY_NAME = ".parquet"
 
 
 @dataclass(frozen=True)
-class Described:
+class LabelFileSummary:
     """What the client knows of a file: its columns by number or name, and how many labels rows have, and labels rows.
 
     ``by_name``: a Parquet file, which need not have every label.
@@ -32,7 +32,7 @@ class Described:
 
 
 @dataclass(frozen=True)
-class Columns:
+class SharedColumns:
     """Number and names of the features and of the labels of all files; ``by_name``: these are Parquet."""
 
     n_features: int
@@ -42,31 +42,31 @@ class Columns:
     by_name: bool
 
     @classmethod
-    def of(cls, told: list[Described]) -> Columns:
+    def of(cls, summaries: list[LabelFileSummary]) -> SharedColumns:
         """What the files have in common, or a sentence that names the one that differs."""
-        first = told[0]
-        if not all(one.by_name for one in told):
-            for one in told:
+        first = summaries[0]
+        if not all(one.by_name for one in summaries):
+            for one in summaries:
                 _refuse_others(one, first)
             return cls(first.n_features, len(first.label_counts), first.feature_names, first.label_names, False)
-        for one in told:
+        for one in summaries:
             _refuse_other_names(one, first)
-        n_features = max(one.n_features for one in told)
-        labelled = [one for one in told if one.label_counts.any()]
+        n_features = max(one.n_features for one in summaries)
+        labelled = [one for one in summaries if one.label_counts.any()]
         for one in labelled:
             if (one.label_names is None) != (labelled[0].label_names is None):
                 mine, others = ("strings", "whole numbers")[:: -1 if one.label_names is None else 1]
                 raise ValueError(
                     f"{one.path}: labels are {mine}, but {others} in {labelled[0].path}: write the files alike."
                 )
-        names: list[tuple[str, ...]] = [one.label_names for one in told if one.label_names]
+        names: list[tuple[str, ...]] = [one.label_names for one in summaries if one.label_names]
         if not names:
-            return cls(n_features, max(len(one.label_counts) for one in told), first.feature_names, None, True)
+            return cls(n_features, max(len(one.label_counts) for one in summaries), first.feature_names, None, True)
         same = all(one == names[0] for one in names)
-        known = names[0] if same else tuple(sorted({label for one in names for label in one}))
-        return cls(n_features, len(known), first.feature_names, known, True)
+        labels = names[0] if same else tuple(sorted({label for one in names for label in one}))
+        return cls(n_features, len(labels), first.feature_names, labels, True)
 
-    def label_map(self, one: Described) -> NDArray[np.int64] | None:
+    def label_map(self, one: LabelFileSummary) -> NDArray[np.int64] | None:
         """The number of each of a file's labels; ``None``: as they are."""
         if not one.label_names or one.label_names == self.label_names:
             return None
@@ -75,7 +75,7 @@ class Columns:
         return np.array([place[label] for label in one.label_names], np.int64)
 
 
-def _refuse_others(one: Described, first: Described) -> None:
+def _refuse_others(one: LabelFileSummary, first: LabelFileSummary) -> None:
     for what, mine, others in (
         ("features", one.n_features, first.n_features),
         ("labels", len(one.label_counts), len(first.label_counts)),
@@ -89,7 +89,7 @@ def _refuse_others(one: Described, first: Described) -> None:
             )
 
 
-def _refuse_other_names(one: Described, first: Described) -> None:
+def _refuse_other_names(one: LabelFileSummary, first: LabelFileSummary) -> None:
     if (one.feature_names is None) != (first.feature_names is None):
         lists, columns = (one.path, first.path) if one.feature_names is None else (first.path, one.path)
         raise ValueError(

@@ -20,10 +20,10 @@ from everypair.data.labels import Labels
 from everypair.data.pairs import Compressed
 from everypair.distribute.borders import shard_borders
 from everypair.distribute.feature_rows import FeatureRows
-from everypair.distribute.reading.label_columns import BY_NAME, Columns, Described
-from everypair.distribute.refusal import all_ended
+from everypair.distribute.pieces import Piece, Sized
+from everypair.distribute.reading.label_columns import BY_NAME, LabelFileSummary, SharedColumns
+from everypair.distribute.reading.summaries import naming, summaries
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, work_of
-from everypair.distribute.solving.work import Piece, Sized
 from everypair.distribute.tasks import Tasks
 from everypair.features.named_columns import NamedColumns
 from everypair.features.scaling import check_size, prepare_features
@@ -32,7 +32,7 @@ from everypair.types import Array
 
 
 @dataclass(frozen=True)
-class Part(Sized):
+class LabelFileRows(Sized):
     """Rows of features and their positives, both csr."""
 
     X: Any
@@ -43,9 +43,10 @@ class Part(Sized):
 
 
 @dataclass(frozen=True)
-class Read(Part):
+class LabelFile(LabelFileRows):
     """Rows as they are in a file, and the names of its columns where it has some."""
 
+    path: str
     feature_names: tuple[str, ...] | None
     label_names: tuple[str, ...] | None
 
@@ -56,7 +57,7 @@ class LabelFiles:
 
     tasks: Tasks
     parts: list[Any]
-    shared: Columns
+    shared: SharedColumns
     row_counts: list[NDArray[np.int64]]
     label_counts: NDArray[np.int64]
     fit_intercept: bool
@@ -79,23 +80,21 @@ class LabelFiles:
         data = tasks.start(
             [tasks.task("read-labels", _read, path, dict(options), place=place) for path, place in zip(paths, places)]
         )
-        described = tasks.start([tasks.task("describe-labels", _described, *one) for one in zip(data, paths)])
-        with all_ended(tasks, [*data, *described]):
-            told: list[Described] = tasks.wait(described)
-        shared = Columns.of(told)
-        maps = [shared.label_map(one) for one in told]
+        files: list[LabelFileSummary] = summaries(tasks, data, _summary)
+        shared = SharedColumns.of(files)
+        maps = [shared.label_map(one) for one in files]
         counts = np.zeros(shared.n_labels, np.int64)
-        for one, where in zip(told, maps):
+        for one, where in zip(files, maps):
             counts[slice(len(one.label_counts)) if where is None else where] += one.label_counts
         if not counts.any():
             raise ValueError("no row of the files has a label: there is nothing to learn.")
         parts = tasks.start(
             [
-                tasks.task("labelled-rows", _prepared, one, path, shared, where, normalize, fit_intercept, dtype)
-                for one, path, where in zip(data, paths, maps)
+                tasks.task("labelled-rows", _prepared, one, shared, where, normalize, fit_intercept, dtype)
+                for one, where in zip(data, maps)
             ]
         )
-        return cls(tasks, parts, shared, [one.row_counts for one in told], counts, fit_intercept)
+        return cls(tasks, parts, shared, [one.row_counts for one in files], counts, fit_intercept)
 
     @property
     def columns(self) -> int:
@@ -114,8 +113,8 @@ class LabelFiles:
         for part, (start, stop) in zip(self.parts, self._spans()):
             mine = chosen[(chosen >= start) & (chosen < stop)] - start
             taken.append(self.tasks.task("sample", _take, part, mine))
-        found: list[Part] = self.tasks.get(taken)
-        X, Y = (sp.vstack([getattr(one, name) for one in found], format="csr") for name in ("X", "Y"))
+        rows: list[LabelFileRows] = self.tasks.get(taken)
+        X, Y = (sp.vstack([getattr(one, name) for one in rows], format="csr") for name in ("X", "Y"))
         return sp.csr_array(X), Labels.from_y(sp.csr_array(Y))
 
     def sharded(
@@ -147,7 +146,12 @@ class LabelFiles:
             PairsOfSide(borders[side], places[side], self.tasks.start(one)) for side, one in enumerate((rows, columns))
         )
         pairs = ShardedPairs(
-            (self.n_rows, len(counts[1])), (sides[0], sides[1]), *counts, counts, float(counts[1] @ label_weights)
+            self.tasks,
+            (self.n_rows, len(counts[1])),
+            (sides[0], sides[1]),
+            *counts,
+            counts,
+            float(counts[1] @ label_weights),
         )
 
         def features(tasks: Tasks, mine: PairsOfSide) -> list[Any]:
@@ -170,51 +174,47 @@ class LabelFiles:
         return parts, slices
 
 
-def _read(path: str, options: dict[str, Any]) -> Read:
-    try:
+def _read(path: str, options: dict[str, Any]) -> LabelFile:
+    with naming(path):
         data = read_multilabel(path, **options)
-    except (OSError, ValueError, TypeError) as failure:
-        text = str(failure)
-        raise ValueError(text if path in text else f"{path}: {text}") from None
     positives = sp.csr_array(data.Y, dtype=np.float32, copy=True)  # a file may have rows without labels only
     positives.eliminate_zeros()
-    return Read(data.X, positives, data.feature_names, data.label_names)
+    return LabelFile(data.X, positives, path, data.feature_names, data.label_names)
 
 
-def _described(data: Read, path: str) -> Described:
+def _summary(data: LabelFile) -> LabelFileSummary:
     rows, labels = np.diff(data.Y.indptr).astype(np.int64), np.bincount(data.Y.indices, minlength=data.Y.shape[1])
     names = data.feature_names, data.label_names
-    return Described(path, path.endswith(BY_NAME), data.X.shape[1], *names, rows, labels)
+    return LabelFileSummary(data.path, data.path.endswith(BY_NAME), data.X.shape[1], *names, rows, labels)
 
 
 def _prepared(
-    data: Read,
-    path: str,
-    shared: Columns,
+    data: LabelFile,
+    shared: SharedColumns,
     places: NDArray[np.int64] | None,
     normalize: bool,
     fit_intercept: bool,
     dtype: Any,
-) -> Part:
+) -> LabelFileRows:
     """A file's rows in the columns of all files."""
-    X, found = data.X, data.Y
-    labels = found.indices if places is None else places[found.indices].astype(np.int32)
-    Y = sp.csr_array((found.data, labels, found.indptr), (X.shape[0], shared.n_labels))
+    X, Y = data.X, data.Y
+    labels = Y.indices if places is None else places[Y.indices].astype(np.int32)
+    Y = sp.csr_array((Y.data, labels, Y.indptr), (X.shape[0], shared.n_labels))
     Y.sort_indices()
     if data.feature_names is not None and data.feature_names != shared.feature_names:
-        X = NamedColumns(X, data.feature_names).in_order(shared.feature_names or (), path)
+        X = NamedColumns(X, data.feature_names).in_order(shared.feature_names or (), data.path)
     X = sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], shared.n_features))
     X = sp.csr_array(prepare_features(X, normalize, fit_intercept))
-    check_size(X, f"{path}: X", dtype)
-    return Part(X, Y)
+    check_size(X, f"{data.path}: X", dtype)
+    return LabelFileRows(X, Y)
 
 
-def _take(part: Part, rows: Array) -> Part:
-    return Part(part.X[rows], part.Y[rows])
+def _take(part: LabelFileRows, rows: Array) -> LabelFileRows:
+    return LabelFileRows(part.X[rows], part.Y[rows])
 
 
-def _cut(parts: list[Part], slices: list[Chunk]) -> Part:
-    return Part(
+def _cut(parts: list[LabelFileRows], slices: list[Chunk]) -> LabelFileRows:
+    return LabelFileRows(
         *(
             sp.csr_array(sp.vstack([getattr(part, name)[a:b] for part, (a, b) in zip(parts, slices)], format="csr"))
             for name in ("X", "Y")
@@ -222,15 +222,15 @@ def _cut(parts: list[Part], slices: list[Chunk]) -> Part:
     )
 
 
-def _features(part: Part) -> Any:
+def _features(part: LabelFileRows) -> Any:
     return part.X
 
 
-def _labels(part: Part, chunk: Chunk) -> Any:
+def _labels(part: LabelFileRows, chunk: Chunk) -> Any:
     return sp.csr_array(part.Y[:, slice(*chunk)])
 
 
-def _by_rows(part: Part, start: int, weights: Array) -> Piece:
+def _by_rows(part: LabelFileRows, start: int, weights: Array) -> Piece:
     return Piece(start, _compressed(part.Y, weights[:1] if (weights == weights[0]).all() else weights[part.Y.indices]))
 
 

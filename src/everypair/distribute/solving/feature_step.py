@@ -35,17 +35,6 @@ class SideFeatures:
     regression: Any = None  # XᵀΛX + λ_f I decomposed, where there are own vectors and not too many features
 
 
-@dataclass(frozen=True)
-class Step:
-    """A step of W: a future of the search that found it, and what is known of it here."""
-
-    step: Any
-    image: None
-    model: float
-    length: float
-    at_boundary: bool
-
-
 class FeatureStep:
     """Newton steps on W of one side."""
 
@@ -54,12 +43,12 @@ class FeatureStep:
 
     def __call__(self, opened: list[Any], weights: Any) -> tuple[list[Any], Any]:
         """Futures of the shards and of W after the steps; ``opened`` and ``weights`` are where they begin."""
-        point, advance = Point(self, self.tasks.start(opened), self.tasks.start([weights])[0]), TrustRegion()
+        point, advance = ShardedPoint(self, self.tasks.start(opened), self.tasks.start([weights])[0]), TrustRegion()
         for _ in range(self.steps.steps):
-            following: Any = advance(point, Newton(point))  # type: ignore[arg-type]
-            if following is None:
+            after = advance(point, ShardedNewton(point))
+            if after is None:
                 break
-            point = following
+            point = after
         return point.opened, point.weights
 
     def shard_tasks(self, name: str, function: Callable[..., Any], opened: list[Any], *arguments: Any) -> list[Any]:
@@ -86,47 +75,61 @@ def added(tasks: Tasks, parts: list[Any], places: list[str]) -> Any:
     return pairs[0][0]
 
 
-class Point:
-    """g at some W, on the cluster; what :class:`~everypair.solvers.tron.TrustRegion` asks of a point."""
+@dataclass(frozen=True)
+class ShardedStep:
+    """A step of W: a future of the search that ended there, and what the client knows of it."""
+
+    search: Any
+    report: worker.SearchReport
+
+    @property
+    def model(self) -> float:
+        """The quadratic model's value there."""
+        return self.report.model
+
+    @property
+    def length(self) -> float:
+        """Its length in the preconditioner's norm."""
+        return self.report.length
+
+    @property
+    def at_boundary(self) -> bool:
+        """Whether the region ended it."""
+        return self.report.at_boundary
+
+
+class ShardedPoint:
+    """g at some W, on the cluster."""
 
     def __init__(self, step: FeatureStep, opened: list[Any], weights: Any) -> None:
         self.step, self.opened, self.weights = step, opened, weights
 
-    def along(self, found: Any, image: None) -> Callable[[float], float]:
-        """By how much the found step changes g."""
-        step = self.step
-        way = step.at_home("step", worker.step_of, found.search)
-        changes = step.shard_tasks("try", worker.changed, self.opened, way)
-        change = math.fsum([*step.tasks.get(changes), found.told.ridge_change])
-        return lambda length: change
+    def change(self, step: ShardedStep) -> float:
+        """By how much the step changes g."""
+        tasks = self.step.shard_tasks("try", worker.changed, self.opened, self._way(step))
+        return math.fsum([*self.step.tasks.get(tasks), step.report.ridge_change])
 
-    def moved(self, found: Any, image: None) -> Point:
+    def after(self, step: ShardedStep) -> ShardedPoint:
         """The point there."""
-        step = self.step
-        way = step.at_home("step", worker.step_of, found.search)
-        weights = step.at_home("weights", worker.stepped, self.weights, found.search)
-        *opened, weights = step.tasks.start([*step.shard_tasks("go", worker.moved, self.opened, way), weights])
-        return Point(step, opened, weights)
+        shards = self.step.shard_tasks("go", worker.moved, self.opened, self._way(step))
+        weights = self.step.at_home("weights", worker.stepped, self.weights, step.search)
+        *opened, weights = self.step.tasks.start([*shards, weights])
+        return ShardedPoint(self.step, opened, weights)
+
+    def _way(self, step: ShardedStep) -> Any:
+        return self.step.at_home("step", worker.step_of, step.search)
 
 
-@dataclass(frozen=True)
-class Found:
-    """A search that has ended, and what it told."""
-
-    search: Any
-    told: worker.Told
-
-
-class Newton:
+class ShardedNewton:
     """The Newton direction at a point: conjugate gradients at W's home, products on the shards."""
 
-    def __init__(self, point: Point) -> None:
+    def __init__(self, point: ShardedPoint) -> None:
         self.point = point
         step = point.step
         slopes = step.shard_tasks("slope", worker.slope, point.opened, step.side.total_weight)
         self.slope = step.tasks.start([added(step.tasks, slopes, step.places)])[0]
 
-    def direction(self, radius: float = math.inf) -> Step | None:
+    def direction(self, radius: float = math.inf) -> ShardedStep | None:
         """The step inside the region, or ``None`` where its predicted decrease cannot be told from rounding."""
         point, step = self.point, self.point.step
         side, limit = step.side, step.steps.cg_steps
@@ -134,15 +137,13 @@ class Newton:
             "search", worker.search, point.weights, self.slope, side.prepared, side.ridge, radius, step.steps.cg_tol
         )
         while True:
-            told_task = step.at_home("tell", worker.tell, search, point.weights, side.ridge, limit)
-            search, told_future = step.tasks.start([search, told_task])
-            told: worker.Told = step.tasks.wait([told_future])[0]
-            if not told.more:
+            report_task = step.at_home("report", worker.report, search, point.weights, side.ridge, limit)
+            search, future = step.tasks.start([search, report_task])
+            report: worker.SearchReport = step.tasks.wait([future])[0]
+            if not report.more:
                 break
             way = step.at_home("direction", worker.direction, search)
             products = step.shard_tasks("product", worker.curved, point.opened, way)
             summed = added(step.tasks, products, step.places)
             search = step.at_home("advance", worker.advance, search, summed, point.weights, side.ridge)
-        if is_rounding(told.model, told.pairs, side.dtype):
-            return None
-        return Step(Found(search, told), None, told.model, told.length, told.at_boundary)
+        return None if is_rounding(report.model, report.pairs, side.dtype) else ShardedStep(search, report)

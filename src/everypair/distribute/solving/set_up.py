@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from everypair.distribute.feature_rows import BothRows, FeatureRows
+from everypair.distribute.pieces import Piece
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, as_it_is, large_tasks
 from everypair.distribute.solving import through_features, work
 from everypair.distribute.solving.feature_step import SideFeatures, added
-from everypair.distribute.solving.solver import SIDES, ShardedAlternating, ShardedSide
+from everypair.distribute.solving.sides import SIDES, ShardedSide, Sides
+from everypair.distribute.solving.solver import ShardedAlternating
 from everypair.distribute.tasks import Tasks
 from everypair.problem.embedding import auto_feature_reg
 from everypair.problem.gram_square import GramSquare
@@ -30,7 +32,7 @@ PICK_BYTES = 2**18  # for every shard that asks: what the network carries while 
 
 
 @dataclass(frozen=True)
-class Terms:
+class ShardTerms:
     """What is minimised: everything of the objective but its pairs."""
 
     loss: Loss
@@ -38,12 +40,13 @@ class Terms:
     ridge: Ridge
     layout: Layout
     dtype: Any
-    informed: BothRows = (None, None)
+    features: BothRows = (None, None)
 
 
-def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[ShardedSide, ShardedSide]:
+def make_sides(pairs: ShardedPairs, terms: ShardTerms) -> Sides:
     """Turn both sides' pieces into shards, and find out which rows have to travel where."""
-    negatives, both = terms.negatives, (terms.negatives.left, terms.negatives.right)
+    tasks, negatives = pairs.tasks, terms.negatives
+    both = (terms.negatives.left, terms.negatives.right)
     sides = []
     for side, mine in enumerate(pairs.sides):
         opposite = pairs.sides[1 - side]
@@ -51,17 +54,18 @@ def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[Sharded
         shared = work.SideTerms(
             side, terms.loss, terms.ridge, _short(both[side]), _short(both[1 - side]),
             (value[side], value[1 - side]) if isinstance(value, tuple) else value,
-            terms.layout.constant(side), terms.dtype, opposite.borders, _own(terms.informed[side]),
+            terms.layout.constant(side), terms.dtype, opposite.borders, _own(terms.features[side]),
             PICK_BYTES * len(mine.borders) / (terms.layout.columns * np.dtype(terms.dtype).itemsize),
         )  # fmt: skip
-        told, sizes = tasks.task(f"terms-{SIDES[side]}", as_it_is, shared), (len(both[side]), len(both[1 - side]))
+        terms_task = tasks.task(f"terms-{SIDES[side]}", as_it_is, shared)
+        sizes = len(both[side]), len(both[1 - side])
         with large_tasks():
-            known = terms.informed[side]
-            features = [None] * len(mine.borders) if known is None else known.rows(tasks, mine)
+            rows = terms.features[side]
+            features = [None] * len(mine.borders) if rows is None else rows.rows(tasks, mine)
             shards = tasks.start(
                 [
-                    tasks.task(f"shard-{SIDES[side]}", _shard, piece, told, sizes, rows, place=place)
-                    for piece, rows, place in zip(mine.pieces, features, mine.places)
+                    tasks.task(f"shard-{SIDES[side]}", _shard, piece, terms_task, sizes, one, place=place)
+                    for piece, one, place in zip(mine.pieces, features, mine.places)
                 ]
             )
         sides.append((mine, shards))
@@ -73,17 +77,19 @@ def make_sides(tasks: Tasks, pairs: ShardedPairs, terms: Terms) -> tuple[Sharded
     return left, right
 
 
-def side_features(tasks: Tasks, mine: PairsOfSide, shards: list[Any], terms: Terms, side: int) -> SideFeatures | None:
+def side_features(
+    tasks: Tasks, mine: PairsOfSide, shards: list[Any], terms: ShardTerms, side: int
+) -> SideFeatures | None:
     """Sum up and decompose XᵀPX of a side with features, where W will live."""
-    informed = terms.informed[side]
-    if informed is None:
+    rows = terms.features[side]
+    if rows is None:
         return None
     weights = (terms.negatives.left, terms.negatives.right)[side]
     counted = bool(np.any(weights))
-    ridge = informed.reg
+    ridge = rows.reg
     if ridge is None:
         own = sum(tasks.get([tasks.task("ridge", _ridge_sum, shard) for shard in shards])) / mine.borders[-1][1]
-        ridge = auto_feature_reg(informed.mean_square, own)
+        ridge = auto_feature_reg(rows.mean_square, own)
     home = mine.places[0]
     grams = [
         tasks.task("feature-gram", through_features.feature_gram, shard, counted, place=place)
@@ -92,7 +98,7 @@ def side_features(tasks: Tasks, mine: PairsOfSide, shards: list[Any], terms: Ter
     whole = added(tasks, grams, mine.places)
     prepared = tasks.task("prepare", through_features.prepare, whole, ridge, terms.dtype, place=home)
     regression = None
-    if informed.own and informed.columns <= EXACT_FEATURES:
+    if rows.own and rows.columns <= EXACT_FEATURES:
         forms = [
             tasks.task("ridge-form", through_features.ridge_form, shard, place=place)
             for shard, place in zip(shards, mine.places)
@@ -101,12 +107,12 @@ def side_features(tasks: Tasks, mine: PairsOfSide, shards: list[Any], terms: Ter
         regression = tasks.start([tasks.task("regression", through_features.factorised, form, ridge, place=home)])[0]
     return SideFeatures(
         home, ridge, float(np.sum(weights)) if counted else float(len(weights)), tasks.start([prepared])[0],
-        informed.own, informed.columns, np.dtype(terms.dtype), regression,
+        rows.own, rows.columns, np.dtype(terms.dtype), regression,
     )  # fmt: skip
 
 
-def _own(informed: FeatureRows | None) -> bool:
-    return informed is None or informed.own
+def _own(features: FeatureRows | None) -> bool:
+    return features is None or features.own
 
 
 def _ridge_sum(shard: work.Shard) -> float:
@@ -128,9 +134,7 @@ def _side(
     return ShardedSide(mine.borders, mine.places, shards, wanted, picked, features)
 
 
-def random_start(
-    tasks: Tasks, sides: tuple[ShardedSide, ShardedSide], terms: Terms, random: np.random.Generator
-) -> Factors:
+def random_start(tasks: Tasks, sides: Sides, terms: ShardTerms, random: np.random.Generator) -> Factors:
     """The start of one machine, drawn on the workers: the generator's state goes from shard to shard.
 
     Weights of features begin at zero, but for the right side's without own vectors, which begin as small as those.
@@ -144,9 +148,9 @@ def random_start(
         if side.features is not None:
             layout, scale = terms.layout, 0.0
             if number == RIGHT and alone:
-                informed = terms.informed[number]
-                assert informed is not None
-                scale = 1 / np.sqrt(informed.mean_square or 1.0)
+                features = terms.features[number]
+                assert features is not None
+                scale = 1 / np.sqrt(features.mean_square or 1.0)
             weights[number] = tasks.task(
                 "start-weights", _draw_weights, number, side.features.columns, layout, terms.dtype, random.spawn(1)[0],
                 scale, place=side.features.home,
@@ -171,16 +175,11 @@ def random_start(
 
 
 def sharded_solver(
-    tasks: Tasks,
-    pairs: ShardedPairs,
-    sides: tuple[ShardedSide, ShardedSide],
-    terms: Terms,
-    steps: RowSteps,
-    balance: bool,
+    pairs: ShardedPairs, sides: Sides, terms: ShardTerms, steps: RowSteps, balance: bool
 ) -> ShardedAlternating:
     """The solver of these sides."""
     square = GramSquare.of(terms.negatives, pairs.stored_weight, terms.dtype)
-    return ShardedAlternating(tasks, sides, square, terms.layout, steps, balance)
+    return ShardedAlternating(pairs.tasks, sides, square, terms.layout, steps, balance)
 
 
 def compiled_everywhere(tasks: Tasks, warm_up: Callable[[], object]) -> None:
@@ -193,7 +192,7 @@ def _short(weights: Array) -> Array:
     return weights[:1] if len(weights) > 1 and bool((weights == weights[0]).all()) else weights
 
 
-def _shard(piece: work.Piece, terms: work.SideTerms, sizes: tuple[int, int], features: Any) -> work.Shard:
+def _shard(piece: Piece, terms: work.SideTerms, sizes: tuple[int, int], features: Any) -> work.Shard:
     this, other = (np.broadcast_to(part, size) for part, size in zip((terms.this_weights, terms.other_weights), sizes))
     return work.make_shard(piece, replace(terms, this_weights=this, other_weights=other), features)
 

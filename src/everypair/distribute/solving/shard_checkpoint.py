@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from everypair.check import integer
-from everypair.distribute.answering.output import absolute, write_atomically
+from everypair.distribute.output import absolute, write_atomically
 from everypair.distribute.solving import work
-from everypair.distribute.solving.solver import SIDES, ShardedAlternating
+from everypair.distribute.solving.sides import SIDES
+from everypair.distribute.solving.solver import ShardedAlternating
 from everypair.solvers.loop import Standing, StopRules, Sweep
-from everypair.solvers.momentum import Moving
+from everypair.solvers.momentum import Momentum, MomentumState
 from everypair.solvers.state import Factors
 from everypair.training.fingerprint import fingerprint
 
@@ -40,6 +41,8 @@ class ShardCheckpoint:
     >>> ShardCheckpoint("/shared/run-7", every=2)
     ShardCheckpoint('/shared/run-7', every=2)
     """
+
+    sharded = True
 
     def __init__(self, folder: Any, every: int = 5) -> None:
         self.folder = absolute(folder)
@@ -119,57 +122,57 @@ class _Folder:
         self.writing: list[Any] = []
 
     def write(self, state: Factors, name: str) -> dict[str, Any]:
-        """Start writing a state; return what is said of it in the manifest."""
-        said: dict[str, Any] = {"moving": isinstance(state, Moving)}
-        for one in fields(Moving if said["moving"] else Factors):
+        """Start writing a state; return its entry in the manifest."""
+        entry: dict[str, Any] = {"momentum": isinstance(state, MomentumState)}
+        for one in fields(MomentumState if entry["momentum"] else Factors):
             value = getattr(state, one.name)
             if one.name in SIDES:
-                said[one.name] = [f"{name}-{one.name}-{number:05d}.npy" for number in range(len(value))]
+                entry[one.name] = [f"{name}-{one.name}-{number:05d}.npy" for number in range(len(value))]
                 self.writing += [
                     self.solver.tasks.task("write-shard", _write, f"{self.path}/{file}", rows)
-                    for file, rows in zip(said[one.name], value)
+                    for file, rows in zip(entry[one.name], value)
                 ]
             elif one.name in PARAMETERS and value is not None:
-                said[one.name] = f"{name}-{one.name}.npy"
+                entry[one.name] = f"{name}-{one.name}.npy"
                 self.writing.append(
-                    self.solver.tasks.task("write-weights", _write_array, f"{self.path}/{said[one.name]}", value)
+                    self.solver.tasks.task("write-weights", _write_array, f"{self.path}/{entry[one.name]}", value)
                 )
             elif isinstance(value, Factors):
-                said[one.name] = self.write(value, f"{name}-{one.name}")
+                entry[one.name] = self.write(value, f"{name}-{one.name}")
             elif value is None or isinstance(value, int | float | str):
-                said[one.name] = value
-        return said
+                entry[one.name] = value
+        return entry
 
     def wait(self) -> None:
         """Until all shards are written."""
         self.solver.tasks.get(self.writing)
 
-    def read(self, said: dict[str, Any]) -> Factors:
+    def read(self, entry: dict[str, Any]) -> Factors:
         """A state whose shards are read by the workers."""
-        values: dict[str, Any] = {name: value for name, value in said.items() if name != "moving"}
+        values: dict[str, Any] = {name: value for name, value in entry.items() if name != "momentum"}
         for name in SIDES:
             side = self.solver.sides[SIDES.index(name)]
             read = [
                 self.solver.tasks.task("read-shard", _read, f"{self.path}/{file}", shard, place=place)
-                for file, shard, place in zip(said[name], side.shards, side.places)
+                for file, shard, place in zip(entry[name], side.shards, side.places)
             ]
             values[name] = self.solver.tasks.start(read)
         for name, side in zip(PARAMETERS, self.solver.sides):
-            if said.get(name) is not None:
+            if entry.get(name) is not None:
                 assert side.features is not None
                 read = [
                     self.solver.tasks.task(
-                        "read-weights", _read_array, f"{self.path}/{said[name]}", place=side.features.home
+                        "read-weights", _read_array, f"{self.path}/{entry[name]}", place=side.features.home
                     )
                 ]
                 values[name] = self.solver.tasks.start(read)[0]
         if isinstance(values.get("before"), dict):
             values["before"] = self.read(values["before"])
-        return (Moving if said["moving"] else Factors)(**values)
+        return (MomentumState if entry["momentum"] else Factors)(**values)
 
 
 def _plain(solver: Any) -> ShardedAlternating:
-    plain = getattr(solver, "solver", solver)
+    plain = solver.solver if isinstance(solver, Momentum) else solver
     assert isinstance(plain, ShardedAlternating)
     return plain
 

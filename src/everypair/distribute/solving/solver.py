@@ -15,58 +15,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everypair.distribute.solving import through_features, work
-from everypair.distribute.solving.feature_step import FeatureStep, SideFeatures, added
+from everypair.distribute.solving.feature_step import FeatureStep, added
+from everypair.distribute.solving.sides import SIDES, Sides
+from everypair.distribute.solving.space import SweepOrigin, Swept
 from everypair.distribute.solving.verdict import Verdict, judge, weight_sums
 from everypair.distribute.tasks import Tasks
-from everypair.parallel import BLOCK_ROWS, Chunk
 from everypair.problem.gram_square import GramSquare
 from everypair.problem.layout import LEFT, RIGHT, Layout
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.momentum import grown
 from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
-
-SIDES = ("left", "right")
-
-
-@dataclass(frozen=True)
-class ShardedSide:
-    """One side on the cluster: where its shards begin and end, where they live, and their problems there."""
-
-    borders: list[Chunk]
-    places: list[str]
-    shards: list[Any]
-    wanted: list[list[int | None]]  # how many rows are picked from every shard of the other side, None for all of them
-    picked: list[list[Any]]  # futures of their numbers
-    features: SideFeatures | None = None
-
-    @property
-    def blocks(self) -> int:
-        """Number of blocks of rows."""
-        return -(-self.borders[-1][1] // BLOCK_ROWS)
-
-
-@dataclass(frozen=True)
-class Begun(Factors):
-    """Where a sweep begins, ``beta`` times the way from ``before`` further along than ``now``."""
-
-    now: Factors = field(kw_only=True)
-    before: Factors = field(kw_only=True)
-    beta: float = field(kw_only=True)
-
-
-@dataclass(frozen=True)
-class Swept(Factors):
-    """Where a sweep ended, and ⟨begun − after, after − now⟩ of the way it took."""
-
-    against: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -81,9 +47,9 @@ class Ahead:
     beta: float
     turned: list[Any]
 
-    def fits(self, begun: Begun) -> bool:
+    def fits(self, origin: SweepOrigin) -> bool:
         """Whether that sweep is the one which begins."""
-        return self.now is begun.now.right and self.before is begun.before.right and self.beta == begun.beta
+        return self.now is origin.now.right and self.before is origin.before.right and self.beta == origin.beta
 
 
 class ShardedAlternating:
@@ -99,7 +65,7 @@ class ShardedAlternating:
     def __init__(
         self,
         tasks: Tasks,
-        sides: tuple[ShardedSide, ShardedSide],
+        sides: Sides,
         square: GramSquare,
         layout: Layout,
         steps: RowSteps,
@@ -122,71 +88,47 @@ class ShardedAlternating:
             "judge", judge, both, self._weight_sums(weights), self._ways(state, (left, right)),
             self._blocks, self.square, self._balanced_columns,
         )  # fmt: skip
-        held, (verdict,) = self._held(state, left, right, weights, [judged])
+        held, futures = self._held(state, left, right, weights, [judged])
         self.tasks.notice()  # while the workers work
-        told: Verdict = self.tasks.wait([verdict])[0]
-        swept = Swept(**held, objective=told.value, rounding=told.rounding, against=told.against)
-        return swept if told.balance is None else self._balanced(state, swept, told)
+        verdict: Verdict = self.tasks.wait(futures)[0]
+        swept = Swept(**held, objective=verdict.value, rounding=verdict.rounding, against=verdict.against)
+        return swept if verdict.balance is None else self._balanced(state, swept, verdict)
 
-    def beyond(self, now: Factors, before: Factors, beta: float) -> Begun:
-        """Both sides moved on along their last way; the sweep that begins there does it."""
-        left, right = (
-            [
-                self.tasks.task(f"move-{SIDES[number]}", work.move, shard, new, old, beta, place=place)
-                for shard, new, old, place in zip(side.shards, here, there, side.places)
-            ]
-            for number, (side, here, there) in enumerate(
-                zip(self.sides, (now.left, now.right), (before.left, before.right))
-            )
-        )
-        if not any(side.features for side in self.sides):
-            return Begun(left, right, now=now, before=before, beta=beta)
-        parameters = (now.left_parameters, before.left_parameters), (now.right_parameters, before.right_parameters)
-        weights = tuple(
-            self._at_home(number, "move-weights", work.beyond, *both, beta) for number, both in enumerate(parameters)
-        )
-        held, _ = self._held(now, left, right, weights)  # several graphs will read them
-        return Begun(**held, now=now, before=before, beta=beta)
-
-    def turned_back(self, now: Factors, begun: Factors, after: Factors) -> bool:
-        """Whether a sweep went against the way it began on: it knows."""
-        assert isinstance(begun, Begun)
-        assert isinstance(after, Swept)
-        return after.against > 0
-
-    def _ways(self, begun: Factors, after: tuple[list[Any], list[Any]]) -> tuple[list[Any], list[Any]]:
+    def _ways(self, origin: Factors, after: tuple[list[Any], list[Any]]) -> tuple[list[Any], list[Any]]:
         """Tasks that compare rows of sides with features with where they began, if that was further along.
 
         Without features the half-step compares them.
         """
-        if not isinstance(begun, Begun):
+        if not isinstance(origin, SweepOrigin):
             return [], []
         left, right = (
             [
                 self.tasks.task(f"turned-back-{name}", work.against, *parts, place=place)
-                for *parts, place in zip(side.shards, getattr(begun.now, name), getattr(begun, name), rows, side.places)
+                for *parts, place in zip(
+                    side.shards, getattr(origin.now, name), getattr(origin, name), rows, side.places
+                )
                 if side.features is not None
             ]
             for name, side, rows in zip(SIDES, self.sides, after)
         )
         return left, right
 
-    def _balanced(self, begun: Factors, swept: Swept, told: Verdict) -> Swept:
+    def _balanced(self, origin: Factors, swept: Swept, verdict: Verdict) -> Swept:
         """Balance both sides, as :class:`~everypair.solvers.balance.Balance` does; nobody waits for it."""
-        assert told.balance is not None
+        assert verdict.balance is not None
         parameters = swept.left_parameters, swept.right_parameters
         weights = tuple(
-            self._at_home(number, "balance-weights", work.times, parameters[number], matrix)
-            for number, matrix in enumerate(told.balance)
+            side.at_home(self.tasks, "balance-weights", work.times, theta, matrix)
+            for side, theta, matrix in zip(self.sides, parameters, verdict.balance)
         )
         left, right = (
             [
                 self.tasks.task(f"balance-{name}", work.change, shard, rows, matrix, place=place)
                 for shard, rows, place in zip(side.shards, getattr(swept, name), side.places)
             ]
-            for name, side, matrix in zip(SIDES, self.sides, told.balance)
+            for name, side, matrix in zip(SIDES, self.sides, verdict.balance)
         )
-        return replace(swept, **self._held(begun, left, right, weights)[0])
+        return replace(swept, **self._held(origin, left, right, weights)[0])
 
     def _sums(self, number: int, rows: Any) -> list[Any]:
         """What all machines have to know of a side."""
@@ -229,9 +171,9 @@ class ShardedAlternating:
             return ahead.turned, []
         return self._turned_beyond(state.now.right, state.before.right, state.beta)
 
-    def _moves(self, state: Factors, number: int) -> TypeGuard[Begun]:
+    def _moves(self, state: Factors, number: int) -> TypeGuard[SweepOrigin]:
         """Whether tasks that read a side's rows move them on themselves."""
-        return isinstance(state, Begun) and self.sides[number].features is None
+        return isinstance(state, SweepOrigin) and self.sides[number].features is None
 
     def _improve(self, number: int, state: Factors, turned: list[Any], sums: list[Any]) -> tuple[list[Any], Any]:
         """The half-step of all shards of a side, and of its W; ``turned`` and ``sums`` are the other side's."""
@@ -259,40 +201,35 @@ class ShardedAlternating:
                 for *mine, place in zip(side.shards, this, side.places)
             ]
             whole = added(self.tasks, parts, side.places)
-            weights = self._at_home(
-                number,
-                "regress",
-                through_features.regressed,
-                side.features.regression,
-                whole,
-                free,
+            weights = side.at_home(
+                self.tasks, "regress", through_features.regressed, side.features.regression, whole, free,
                 side.features.dtype,
-            )
+            )  # fmt: skip
             weights = self.tasks.start([weights])[0]
         opened = [
             task(f"open-{name}", through_features.open_side, shard, rows, weights, near, opposite.blocks, place=place)
             for shard, rows, near, place in zip(side.shards, this, gathered, side.places)
         ]
-        entered = self._at_home(number, "enter", through_features.enter, weights, sums, opposite.blocks, free)
+        entered = side.at_home(self.tasks, "enter", through_features.enter, weights, sums, opposite.blocks, free)
         steps = SideSteps(steps=1) if side.features.own else SideSteps()
         opened, entered = FeatureStep(self.tasks, name, side.features, side.places, steps)(opened, entered)
-        weights = self._at_home(number, "leave", through_features.leave, entered)
+        weights = side.at_home(self.tasks, "leave", through_features.leave, entered)
         closed = [
             task(f"close-{name}", through_features.close_side, shard, one, weights, self.balance, place=place)
             for shard, one, place in zip(side.shards, opened, side.places)
         ]
         return closed, weights
 
-    def _improve_beyond(self, number: int, begun: Begun, gathered: list[list[Any]]) -> list[Any]:
+    def _improve_beyond(self, number: int, origin: SweepOrigin, gathered: list[list[Any]]) -> list[Any]:
         """The half-step of shards that begin further along: they move there in the same task."""
         side, name = self.sides[number], SIDES[number]
         last = (self.sides[1 - number].blocks, self.steps, self.balance)
         return [
             self.tasks.task(
-                f"half-step-{name}", work.improve_beyond, shard, now, before, begun.beta, near, *last, place=place
+                f"half-step-{name}", work.improve_beyond, shard, now, before, origin.beta, near, *last, place=place
             )
             for shard, now, before, near, place in zip(
-                side.shards, getattr(begun.now, name), getattr(begun.before, name), gathered, side.places
+                side.shards, getattr(origin.now, name), getattr(origin.before, name), gathered, side.places
             )
         ]
 
@@ -300,10 +237,10 @@ class ShardedAlternating:
         """What every shard of a side needs of the other one; several on a worker that need all of it share that."""
         side, opposite, name = self.sides[number], self.sides[1 - number], SIDES[1 - number]
         everything = [all(rows is None for rows in picked) for picked in side.picked]
-        asked = Counter(place for place, all_of_it in zip(side.places, everything) if all_of_it)
+        readers = Counter(place for place, all_of_it in zip(side.places, everything) if all_of_it)
         shared = {
             place: [self.tasks.task(f"join-{name}", work.join, turned, place=place)]
-            for place, count in asked.items()
+            for place, count in readers.items()
             if count > 1
         }
         return [
@@ -316,21 +253,16 @@ class ShardedAlternating:
             for picked, place, all_of_it in zip(side.picked, side.places, everything)
         ]
 
-    def _at_home(self, number: int, name: str, function: Any, *arguments: Any) -> Any:
-        """A task beside a side's W; ``None`` where it has none."""
-        features = self.sides[number].features
-        return None if features is None else self.tasks.task(name, function, *arguments, place=features.home)
-
     def _weight_sums(self, weights: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(
             None if side.features is None
-            else self._at_home(number, "weight-sums", weight_sums, W, side.features.ridge, self._constants[number])
-            for number, (side, W) in enumerate(zip(self.sides, weights))
+            else side.at_home(self.tasks, "weight-sums", weight_sums, W, side.features.ridge, constant)
+            for side, W, constant in zip(self.sides, weights, self._constants)
         )  # fmt: skip
 
     def _held(
         self,
-        begun: Factors,
+        origin: Factors,
         left: list[Any],
         right: list[Any],
         weights: tuple[Any, ...],
@@ -342,30 +274,16 @@ class ShardedAlternating:
         """
         there = [W for W in weights if W is not None]
         ahead: list[Any] = []
-        if self._moves(begun, LEFT) and self._moves(begun, RIGHT):
-            ahead, _ = self._turned_beyond(right, begun.now.right, grown(begun.beta), late=True)
+        if self._moves(origin, LEFT) and self._moves(origin, RIGHT):
+            ahead, _ = self._turned_beyond(right, origin.now.right, grown(origin.beta), late=True)
         futures = iter(self.tasks.start([*left, *right, *there, *others, *ahead]))
         held: dict[str, Any] = {name: [next(futures) for _ in side] for name, side in zip(SIDES, (left, right))}
         for name, W in zip(SIDES, weights):
             held[f"{name}_parameters"] = None if W is None else next(futures)
-        asked = [next(futures) for _ in others]
-        if self._moves(begun, LEFT) and self._moves(begun, RIGHT):
-            self._ahead = Ahead(held["right"], begun.now.right, grown(begun.beta), list(futures))
-        return held, asked
-
-
-def bytes_per_sweep(sides: tuple[ShardedSide, ShardedSide], columns: int, itemsize: int) -> int:
-    """How many bytes of factors travel between workers in a sweep.
-
-    A shard that travels whole goes once to every other worker that needs it; picked rows go to the shard they are for.
-    """
-    rows = 0
-    for side, opposite in (sides, sides[::-1]):
-        for source, ((start, stop), home) in enumerate(zip(opposite.borders, opposite.places)):
-            needs = [(place, row[source]) for place, row in zip(side.places, side.wanted) if place != home]
-            rows += (stop - start) * len({place for place, count in needs if count is None})
-            rows += sum(count for _, count in needs if count is not None)
-    return rows * columns * itemsize
+        rest = [next(futures) for _ in others]
+        if self._moves(origin, LEFT) and self._moves(origin, RIGHT):
+            self._ahead = Ahead(held["right"], origin.now.right, grown(origin.beta), list(futures))
+        return held, rest
 
 
 def _free_columns(layout: Layout, side: int) -> NDArray[np.bool_]:

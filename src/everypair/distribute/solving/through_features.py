@@ -17,10 +17,10 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from everypair.distribute.pieces import Sized
 from everypair.distribute.solving.work import (
     Rows,
     Shard,
-    Sized,
     Sums,
     Turned,
     gram_nodes,
@@ -86,7 +86,7 @@ class Prepared(Sized):
 
 
 @dataclass(frozen=True)
-class Regression(Sized):
+class RidgeFactor(Sized):
     """The Cholesky factor of XᵀΛX + λ_f I."""
 
     factor: NDArray[np.float64]
@@ -113,7 +113,7 @@ class Search(Sized):
 
 
 @dataclass(frozen=True)
-class Told:
+class SearchReport:
     """What the client has to know of a search: whether it goes on, its step's model and length, and what λ_f adds."""
 
     more: bool
@@ -150,11 +150,11 @@ def ridge_form(shard: Shard) -> Array:
         return shard.features.gram(shard.problem.ridge)
 
 
-def factorised(form: Array, ridge: float) -> Regression:
+def factorised(form: Array, ridge: float) -> RidgeFactor:
     """XᵀΛX + λ_f I of all rows, ready to be solved with."""
     with single_threaded_blas():
         lowest = feature_ridge(ridge, np.diag(form))
-        return Regression(scipy.linalg.cho_factor(form + lowest * np.eye(len(form)))[0])
+        return RidgeFactor(scipy.linalg.cho_factor(form + lowest * np.eye(len(form)))[0])
 
 
 def explained(shard: Shard, this: Rows) -> Array:
@@ -163,7 +163,7 @@ def explained(shard: Shard, this: Rows) -> Array:
     return shard.features.adjoint(shard.problem.ridge[:, None] * this.factors.astype(np.float64), worker_threads())
 
 
-def regressed(regression: Regression, parts: Array, free: NDArray[np.bool_], dtype: Any) -> Array:
+def regressed(regression: RidgeFactor, parts: Array, free: NDArray[np.bool_], dtype: Any) -> Array:
     """The W that costs least while all factors stay: (XᵀΛX + λ_f I)⁻¹ XᵀΛU."""
     with single_threaded_blas():
         weights = scipy.linalg.cho_solve((regression.factor, False), parts)
@@ -241,13 +241,13 @@ def leave(weights: Weights) -> Array:
         return np.asarray(weights.theta @ back)
 
 
-def search(weights: Weights, begun: Slope, prepared: Prepared, ridge: float, radius: float, tol: float) -> Search:
+def search(weights: Weights, slope: Slope, prepared: Prepared, ridge: float, radius: float, tol: float) -> Search:
     """Begin conjugate gradients at W, from the sum of all shards' slopes."""
     theta, axes = weights.theta, weights.axes
-    gradient = np.where(axes.free, begun.gradient + theta.dtype.type(ridge) * theta, 0).astype(theta.dtype)
+    gradient = np.where(axes.free, slope.gradient + theta.dtype.type(ridge) * theta, 0).astype(theta.dtype)
     with single_threaded_blas():
-        solve = in_effective_basis(prepared.solver, axes.sigma.astype(theta.dtype), begun.form, axes.free, 1)
-        return Search(ConjugateGradient(gradient, solve, radius, tol), solve, begun.pairs)
+        solve = in_effective_basis(prepared.solver, axes.sigma.astype(theta.dtype), slope.form, axes.free, 1)
+        return Search(ConjugateGradient(gradient, solve, radius, tol), solve, slope.pairs)
 
 
 def direction(search: Search) -> Array:
@@ -269,14 +269,14 @@ def step_of(search: Search) -> Array:
     return search.method.step
 
 
-def tell(search: Search, weights: Weights, ridge: float, max_steps: int) -> Told:
+def report(search: Search, weights: Weights, ridge: float, max_steps: int) -> SearchReport:
     """What the client has to know."""
     method = search.method
     theta, step = weights.theta.astype(np.float64), method.step.astype(np.float64)
     change = ridge * float(np.vdot(theta, step) + 0.5 * np.vdot(step, step))
-    return Told(
+    return SearchReport(
         method.wants_more(max_steps), method.model, method.length, method.at_boundary, search.pairs, change
-    )  # fmt: skip
+    )
 
 
 def stepped(weights: Weights, search: Search) -> Weights:

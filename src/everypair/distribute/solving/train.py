@@ -12,10 +12,15 @@ import numpy as np
 from everypair.data.pairs import Pairs
 from everypair.distribute.sharded_pairs import ShardedPairs
 from everypair.distribute.solving import work
-from everypair.distribute.solving.set_up import Terms, compiled_everywhere, make_sides, random_start, sharded_solver
-from everypair.distribute.solving.shard_checkpoint import ShardCheckpoint
-from everypair.distribute.solving.solver import ShardedSide
-from everypair.distribute.tasks import Tasks
+from everypair.distribute.solving.set_up import (
+    ShardTerms,
+    compiled_everywhere,
+    make_sides,
+    random_start,
+    sharded_solver,
+)
+from everypair.distribute.solving.sides import Sides
+from everypair.distribute.solving.space import ShardSpace
 from everypair.problem.layout import RIGHT
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
@@ -26,46 +31,43 @@ from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Outcome, StopRules
 from everypair.solvers.momentum import Momentum
 from everypair.solvers.state import Factors
-from everypair.training.train import Keeper, train
+from everypair.training.train import train
 from everypair.training.warm_up import sweep_on_two_pairs
-
-Sides = tuple[ShardedSide, ShardedSide]
 
 
 def train_on_cluster(
-    tasks: Tasks,
     pairs: ShardedPairs,
-    terms: Terms,
+    terms: ShardTerms,
     steps: RowSteps,
     rules: StopRules,
     random: np.random.Generator,
     *,
     accelerate: bool,
     right: Any = None,
-    validator: Callable[[Sides], Callable[[Factors], dict[str, float]]] | None,
+    validate: Callable[[Factors], dict[str, float]] | None,
     identity: tuple[Any, ...],
     **options: Any,
 ) -> tuple[Outcome[Factors], Sides]:
-    """Return where training ended, its factors futures, and the sides; ``options`` are those of ``train``.
+    """Return where training ended, its factors futures, and the sides; other options are those of ``train``.
 
-    ``accelerate``: balance and momentum. ``right`` are right factors to begin with. ``validator`` makes the function
-    that measures a state.
+    ``accelerate``: balance and momentum. ``right`` are right factors to begin with.
     """
-    sides = make_sides(tasks, pairs, terms)
+    tasks, sides = pairs.tasks, make_sides(pairs, terms)
     begin = random_start(tasks, sides, terms, random)
     if right is not None:
         side = sides[RIGHT]
-        given = [
+        starts = [
             tasks.task("begin-right", work.begin, shard, right[slice(*chunk)], place=place)
             for shard, chunk, place in zip(side.shards, side.borders, side.places)
         ]
-        begin = replace(begin, right=tasks.start(given))
-    solver: Any = sharded_solver(tasks, pairs, sides, terms, steps, balance=accelerate)
+        begin = replace(begin, right=tasks.start(starts))
+    solver: Any = sharded_solver(pairs, sides, terms, steps, balance=accelerate)
     warm_up = partial(_warm_up, terms.loss, steps, terms.layout.columns, terms.dtype)
+    if accelerate:
+        solver = Momentum(solver, ShardSpace(tasks, sides))
     outcome = train(
-        Momentum(solver) if accelerate else solver, begin, rules, warm_up=partial(compiled_everywhere, tasks, warm_up),
-        validate=None if validator is None else validator(sides),
-        identity=(*identity, pairs.shape, *pairs.stored, pairs.stored_weight), **options,
+        solver, begin, rules, warm_up=partial(compiled_everywhere, tasks, warm_up),
+        validate=validate, identity=(*identity, pairs.shape, *pairs.stored, pairs.stored_weight), **options,
     )  # fmt: skip
     for side, rows in zip(sides, (outcome.state.left, outcome.state.right)):  # balance may still be under way
         tasks.get([tasks.task("end", work.end, one, place=place) for one, place in zip(rows, side.places)])
@@ -77,12 +79,3 @@ def _warm_up(loss: Loss, steps: RowSteps, columns: int, dtype: Any) -> None:
     pairs = Pairs.from_matrix(np.eye(2), dtype=dtype)
     tiny = Objective(pairs, loss, Negatives.from_scheme(pairs, 1.0), Ridge.checked(1.0, 0.0), dtype=dtype)
     sweep_on_two_pairs(lambda objective: Alternating(objective, steps), tiny, columns)()
-
-
-def check_keeper(callbacks: tuple[Any, ...], client: Any) -> None:
-    """Refuse a checkpoint of one machine on a cluster, and the other way round, before any work."""
-    for callback in callbacks:
-        if isinstance(callback, ShardCheckpoint) and client is None:
-            raise ValueError("a ShardCheckpoint belongs to a training on a cluster: use Checkpoint here.")
-        if isinstance(callback, Keeper) and not isinstance(callback, ShardCheckpoint) and client is not None:
-            raise ValueError("on a cluster a training is kept by a ShardCheckpoint: from everypair.distribute.")

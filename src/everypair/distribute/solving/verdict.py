@@ -18,7 +18,7 @@ from everypair.solvers.balance import LEAST, balancing, on_columns
 @dataclass(frozen=True)
 class Verdict:
     """What the client has to know of a sweep: F, how far rounding may take it, the matrices that balance both sides,
-    where that pays (F is then what it will be), and ⟨begun − after, after − now⟩ before that."""
+    where that pays (F is then what it will be), and ⟨origin − after, after − now⟩ before that."""
 
     value: float
     rounding: float
@@ -66,16 +66,16 @@ def judge(
             _ridge_gram(*parts)[np.ix_(columns, columns)] for parts in zip(sums, weights, blocks, strict=True)
         )
         with single_threaded_blas():
-            found = balancing(left, right, LEAST * abs(value))
-        if found is not None:
-            value -= found.gain
-            balance = on_columns(found.matrix, columns), on_columns(found.inverse, columns)
-    known = tuple([one.way for one in side if one.way is not None] for side in sums)
-    return Verdict(value, square.rounding(*grams), balance, _way(known, blocks) + _way(ways, blocks))
+            balanced = balancing(left, right, LEAST * abs(value))
+        if balanced is not None:
+            value -= balanced.gain
+            balance = on_columns(balanced.matrix, columns), on_columns(balanced.inverse, columns)
+    half_steps = tuple([one.way for one in side if one.way is not None] for side in sums)
+    return Verdict(value, square.rounding(*grams), balance, _way(half_steps, blocks) + _way(ways, blocks))
 
 
 def _way(ways: tuple[list[Nodes], ...], blocks: tuple[int, int]) -> float:
-    """⟨begun − after, after − now⟩ of both sides; 0 where nothing was begun."""
+    """⟨origin − after, after − now⟩ of both sides; 0 where nothing was begun."""
     return sum(float(total(side, count)) for side, count in zip(ways, blocks) if side)
 
 

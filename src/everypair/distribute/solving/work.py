@@ -8,13 +8,13 @@ one tree that all machines share.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.data.pairs import Compressed
+from everypair.distribute.pieces import Piece, Sized
 from everypair.features.matrix import Features
 from everypair.kernels.extrapolate import extrapolate
 from everypair.parallel import BLOCK_ROWS, Chunk, block_parts, single_threaded_blas, tree_nodes, tree_total
@@ -33,48 +33,6 @@ Nodes = dict[tuple[int, int], Any]
 MOST_PICKED = (
     0.5  # share of a shard's rows up to which they are picked; above it the whole shard travels, once a worker
 )
-
-
-class Sized:
-    """Tells the scheduler how large a result is, by which it places tasks, spills and counts what it sends."""
-
-    def __sizeof__(self) -> int:
-        return size_of(vars(self))
-
-
-def size_of(value: Any) -> int:
-    """Bytes of the arrays in a value, however deep.
-
-    >>> size_of({"a": [np.zeros(3), None]})
-    24
-    """
-    if isinstance(value, np.ndarray):
-        return int(value.nbytes)
-    if isinstance(value, dict):
-        return sum(map(size_of, value.values()))
-    if isinstance(value, Features):
-        return 2 * value.nnz * (value.dtype.itemsize + 4) if value.dense is None else int(value.dense.nbytes)
-    if isinstance(value, list | tuple):
-        return sum(map(size_of, value))
-    return size_of(vars(value)) if is_dataclass(value) else 0
-
-
-@dataclass(frozen=True)
-class Piece(Sized):
-    """The stored pairs of a run of rows, with the positions of the other side as they are."""
-
-    start: int
-    stored: Compressed
-    disliked: NDArray[np.bool_] | None = None
-    targets: Array | None = None
-
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        """Positives of every row."""
-        if self.disliked is None:
-            return np.diff(self.stored.indptr)
-        liked = np.concatenate([[0], np.cumsum(~self.disliked)])
-        return np.diff(liked[self.stored.indptr])
 
 
 @dataclass(frozen=True)
@@ -123,7 +81,7 @@ class Sums(Sized):
     gram: Nodes | None = None
     pairs: Nodes | None = None
     ridge_gram: Nodes | None = None
-    way: Nodes | None = None  # ⟨begun − after, after − now⟩ of a sweep that began further along
+    way: Nodes | None = None  # ⟨origin − after, after − now⟩ of a sweep that began further along
 
 
 @dataclass(frozen=True)
@@ -179,8 +137,8 @@ def make_shard(piece: Piece, terms: SideTerms, features: Any = None) -> Shard:
         other_weights=problem.other_weights[gathered],
         other_values=None if problem.other_values is None else problem.other_values[gathered],
     )
-    told = None if features is None else Features(features, terms.dtype)
-    return Shard(terms.side, start, local, sources, told, terms.own)
+    prepared = None if features is None else Features(features, terms.dtype)
+    return Shard(terms.side, start, local, sources, prepared, terms.own)
 
 
 def _sources(indices: Array, size: int, terms: SideTerms) -> tuple[list[NDArray[np.int32] | None], Array]:
@@ -259,9 +217,9 @@ def beyond(now: Array, before: Array, beta: float) -> Array:
     return out
 
 
-def against(shard: Shard, now: Rows, begun: Rows, after: Rows) -> Nodes:
-    """⟨begun − after, after − now⟩: whether a sweep went against the way it began on."""
-    parts = turned_back_parts(now.factors, begun.factors, after.factors, worker_threads())
+def against(shard: Shard, now: Rows, origin: Rows, after: Rows) -> Nodes:
+    """⟨origin − after, after − now⟩: whether a sweep went against the way it began on."""
+    parts = turned_back_parts(now.factors, origin.factors, after.factors, worker_threads())
     return tree_nodes(parts, shard.first_block)
 
 
@@ -343,8 +301,8 @@ def improve_beyond(
     balance: bool,
 ) -> Rows:
     """The half-step of rows that move on along their last way first."""
-    begun = Rows(beyond(now.factors, before.factors, beta), Sums())
-    return improve(shard, begun, others, blocks, steps, balance, now=now)
+    origin = Rows(beyond(now.factors, before.factors, beta), Sums())
+    return improve(shard, origin, others, blocks, steps, balance, now=now)
 
 
 def improve(

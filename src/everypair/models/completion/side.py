@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from everypair.features.feature_map import ONE_MATRIX, FeatureMap
-from everypair.features.orthonormal import orthonormal_map
 from everypair.models.codec import storable
+from everypair.parallel import single_threaded_blas
 from everypair.types import Array64
 
 
 @storable
 @dataclass(frozen=True)
-class Side:
+class CompletionSide:
     """A (one row per entity, dense), the reader of raw features, and the map from those to A's columns, if any."""
 
     matrix: Array64
@@ -25,7 +27,7 @@ class Side:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, features: Any, name: str, rows: int, orthonormal: bool) -> Side:
+    def of(cls, features: Any, name: str, rows: int, orthonormal: bool) -> CompletionSide:
         """Read the features of the ``rows`` entities of one side."""
         reader = FeatureMap.of(features, name)
         raw = _dense(reader(features, rows))
@@ -41,6 +43,28 @@ class Side:
         """Rows of A for new entities."""
         raw = _dense(self.reader(features))
         return raw if self.map is None else raw @ self.map
+
+
+def orthonormal_map(X: Array64) -> tuple[Array64, NDArray[np.int64]]:
+    """Return T (d × r) with X T = Q, QᵀQ = I, by QR, and the positions of the r features that are kept.
+
+    Column j of Q is what feature j adds to the features before it, so it keeps the feature's name; features that add
+    nothing (dependent ones, or more than there are rows) are left out.
+
+    >>> T, kept = orthonormal_map(np.array([[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]))
+    >>> kept.tolist(), (np.array([[2.0, 1.0, 0.0], [0.0, 0.0, 3.0]]) @ T).round(12).tolist()
+    ([0, 2], [[1.0, 0.0], [0.0, 1.0]])
+    """
+    with single_threaded_blas():
+        triangle, order = scipy.linalg.qr(X, mode="r", pivoting=True, check_finite=False)
+        sizes = np.abs(np.diag(triangle))
+        rank = int(np.count_nonzero(sizes > max(X.shape) * np.finfo(float).eps * sizes[0])) if sizes[0] > 0 else 0
+        kept = np.sort(order[:rank])
+        (R,) = scipy.linalg.qr(X[:, kept], mode="r", check_finite=False)
+        R = R[:rank] * np.where(np.diag(R) < 0, -1, 1)[:, None]
+        T = np.zeros((X.shape[1], rank))
+        T[kept] = scipy.linalg.solve_triangular(R, np.eye(rank), check_finite=False)
+    return T, kept.astype(np.int64)
 
 
 def _names(features: Any, reader: FeatureMap) -> list[str]:

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from everypair.data.ids import Ids
+from everypair.data.observed import Observed
 from everypair.models.codec import storable
 from everypair.models.completion.correction import Correction
-from everypair.models.completion.side import Side
+from everypair.models.completion.side import CompletionSide
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.solvers.loop import Status
@@ -33,8 +34,8 @@ class Completed:
     singular_values: Array64
     right_vectors: Array64
     side_weights: Any
-    left_side: Side | None
-    right_side: Side | None
+    left_side: CompletionSide | None
+    right_side: CompletionSide | None
     side_adds: bool
     compared: str | None
     correction: Correction | None = None
@@ -58,6 +59,11 @@ class Completed:
     def shape(self) -> tuple[int, int]:
         """(n, m)."""
         return len(self.left_vectors), len(self.right_vectors)
+
+    @property
+    def levels(self) -> tuple[float, float] | None:
+        """The two values of the observed entries, ``None`` where there are more."""
+        return Observed.from_matrix(self.observed).levels
 
     def score_factors(
         self, rows: Any, columns: Any, new_left: Any = None, new_right: Any = None

@@ -1,5 +1,6 @@
 """Multi-label classifiers: scores of rows and labels, with labels missing or not."""
 
 from everypair.models.multilabel.mf import MultiLabelMF
+from everypair.models.multilabel.parameters import Kernel
 
-__all__ = ["MultiLabelMF"]
+__all__ = ["Kernel", "MultiLabelMF"]

@@ -1,29 +1,30 @@
-"""What the parameters of a MultiLabelMF mean for data at hand: its ridge and threshold found, W and H learnt.
+"""What the settings of a MultiLabelMF mean for data at hand: its ridge and threshold found, W and H learnt.
 
-search of λ and w on held-out rows  →  threshold on the same rows  →  training on all of them, here or on a cluster
+search of λ and w on held-out rows  →  threshold on the same rows  →  training on all of them, wherever these are
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from everypair.models.checkpoint import Checkpoint
 from everypair.models.multilabel import defaults
-from everypair.models.multilabel.closed_form import closed_form
-from everypair.models.multilabel.clustered import SEARCHED_ROWS, RowsThere
 from everypair.models.multilabel.low_rank import LowRankLabels
-from everypair.models.multilabel.problem import CountedLabels, LabelProblem, Shares, Terms
+from everypair.models.multilabel.parameters import LabelSettings
+from everypair.models.multilabel.problem import CountedLabels, LabelProblem, LabelTerms, Shares
 from everypair.models.multilabel.ridge_search import Choice, RidgeSearch
+from everypair.models.multilabel.scoring import all_scores
 from everypair.models.multilabel.threshold import best_threshold, held_out_rows
 from everypair.problem.layout import LEFT, Layout
 from everypair.problem.losses import get_loss
 from everypair.problem.objective import Objective
 from everypair.solvers.choose import solver_maker
-from everypair.solvers.loop import Callback, Solver, Status, StopRules, run
+from everypair.solvers.closed_form import low_rank_regression
+from everypair.solvers.loop import Callback, Outcome, Solver, Status, StopRules, run
 from everypair.solvers.preconditioner import Spectrum
 from everypair.solvers.state import Factors
 from everypair.training.clock import Clock
@@ -31,146 +32,244 @@ from everypair.training.interruption import warn_interrupted
 from everypair.training.start import random_start
 from everypair.training.train import train
 from everypair.training.warm_up import sweep_on_two_pairs
+from everypair.types import Array
 
 SEARCH_RULES = StopRules(max_iter=5, tol=1e-3)  # of each candidate of reg="auto"
 MONITOR = "ndcg@5"
 
 
-class Learner:
-    """Learns with the parameters of ``model``, which are checked already."""
+@dataclass(frozen=True)
+class LabelWatch:
+    """Who looks on while W and H are learnt: a measure of other rows, and functions of a sweep.
 
-    def __init__(self, model: Any) -> None:
-        self.model, self.loss, self.dtype = model, get_loss(model.loss), np.dtype(model.dtype)
+    ``identity`` is what a checkpoint tells trainings apart by, besides the rows: the estimator and the other rows.
+    """
 
-    def rank(self, problem: LabelProblem) -> int:
-        """k."""
-        rank = self.model.rank
-        return defaults.auto_rank(problem.X.shape, problem.labels.shape[1]) if isinstance(rank, str) else int(rank)
+    validate: Callable[[Factors], dict[str, float]] | None = None
+    callbacks: tuple[Callback, ...] = ()
+    identity: tuple[Any, ...] = (None,)
 
-    def terms(self, problem: Shares, times: float = 1.0) -> Terms:
-        """What a negative costs; ``times`` multiplies the weight that a square gets."""
-        model = self.model
-        return Terms.resolve(
-            self.loss, problem, model.unlabeled == "missing", model.negative_loss, model.negative_weight,
-            model.negative_value, times,
+
+@dataclass(frozen=True)
+class LabelTraining:
+    """One training: what is minimised, from where (random label factors unless ``right`` is given), until when."""
+
+    terms: LabelTerms
+    reg: float
+    layout: Layout
+    rules: StopRules
+    random: np.random.Generator
+    watch: LabelWatch
+    right: Array | None = None
+    spectrum: Spectrum | None = None
+
+
+class LabelPlace(Protocol):
+    """Where labelled rows are, and where they are learnt from."""
+
+    early_end: str  # what is said of a model whose search was cut short
+
+    @property
+    def labels(self) -> LabelProblem | CountedLabels:
+        """What rules for negatives and the ridge have to know of all rows."""
+        ...
+
+    @property
+    def sample(self) -> LabelProblem:
+        """The rows that the ridge and the threshold are found on, here."""
+        ...
+
+    def check(self, settings: LabelSettings, terms: LabelTerms) -> None:
+        """Refuse what cannot be learnt there, before any work."""
+        ...
+
+    def train(self, settings: LabelSettings, training: LabelTraining) -> Outcome[Factors]:
+        """Learn W and H from all rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class RowsHere:
+    """Rows in memory, learnt from by threads."""
+
+    sample: LabelProblem
+    early_end = "the search of reg ended early and the model is one sweep from the best of it."
+
+    @property
+    def labels(self) -> LabelProblem:
+        """All of them."""
+        return self.sample
+
+    def check(self, settings: LabelSettings, terms: LabelTerms) -> None:
+        """The closed form needs every label."""
+        if settings.solver == "svd" and self.sample.labels.known is not None:
+            raise ValueError('solver="svd" needs every label known: use solver="auto" with missing labels.')
+
+    def train(self, settings: LabelSettings, training: LabelTraining) -> Outcome[Factors]:
+        """Learn W and H."""
+        objective = self.sample.objective(training.terms, training.reg, settings.dtype, settings.n_threads)
+        start = random_start(objective, training.layout, training.random)
+        if training.right is not None:
+            right = training.right.copy()
+            start = replace(start, right=right, right_parameters=right)
+        watch, (estimator, *others) = training.watch, training.watch.identity
+        return train(
+            solver_of(settings, objective, training.spectrum), start, training.rules, validate=watch.validate,
+            warm_up=_warm_up(settings, objective, training.layout), monitor=MONITOR, callbacks=watch.callbacks,
+            verbose=settings.verbose, identity=(estimator, self.sample, *others),
         )  # fmt: skip
 
-    def ridge(self, problem: LabelProblem | CountedLabels, choice: Choice) -> float:
-        """λ."""
-        reg = self.model.reg
-        return choice.ridge * problem.reg_unit(self.loss) if isinstance(reg, str) else float(reg)
 
-    def clock(self, problem: LabelProblem) -> Clock:
+class SearchResult(NamedTuple):
+    """The choice that ranks held-out rows best, the threshold found on them, and XᵀRX decomposed.
+
+    ``cut_short`` is what the best candidate has learnt where Ctrl-C has ended the search early.
+    """
+
+    choice: Choice = Choice()
+    threshold: float | None = None
+    cut_short: Factors | None = None
+    spectrum: Spectrum | None = None
+
+
+class Learner:
+    """Learns with checked settings from the rows of a place."""
+
+    def __init__(self, settings: LabelSettings, place: LabelPlace) -> None:
+        self.settings, self.place = settings, place
+        place.check(settings, self.terms(place.labels))
+
+    def fit(
+        self, random: np.random.Generator, for_threshold: np.random.Generator, watch: LabelWatch
+    ) -> tuple[LowRankLabels, float]:
+        """Return what is learnt, and the threshold."""
+        clock = self.clock()
+        result = self.search(clock)
+        threshold, learnt = self.settings.threshold, None
+        if threshold is None:
+            threshold = result.threshold
+        if threshold is None:
+            threshold, learnt = self.threshold(result.choice, for_threshold, clock)
+        if learnt is None:
+            learnt = self.learn(self.place, result, random, clock.limit(), watch)
+        return learnt, threshold
+
+    def clock(self) -> Clock:
         """What is left of the time limit, from when kernels are compiled."""
-        if self.model.time_limit is not None and self.model.solver != "svd":
-            objective = self._objective(problem, self.terms(problem), Choice())
-            sweep_on_two_pairs(self._solver, objective, self.rank(problem))()
-        return Clock.start(self.model.time_limit)
+        settings, sample = self.settings, self.place.sample
+        if settings.rules.time_limit is not None and settings.solver != "svd":
+            objective = self._objective(sample, self.terms(sample), Choice())
+            _warm_up(settings, objective, self.layout(sample))()
+        return Clock.start(settings.rules.time_limit)
 
-    def search(
-        self, problem: LabelProblem, clock: Clock
-    ) -> tuple[Choice, float | None, Factors | None, Spectrum | None]:
-        """The ridge (and weight of negatives) that ranks held-out rows best, and the threshold found on them.
-
-        Then what the best candidate has learnt where Ctrl-C has cut the search short, and XᵀRX decomposed.
-        """
-        model = self.model
-        if model.reg != "auto" or model.solver == "svd":
-            return Choice(), None, None, None
-        layout, search_clock = Layout(self.rank(problem)), Clock.start(clock.limit(0.5))
+    def search(self, clock: Clock) -> SearchResult:
+        """The ridge (and weight of negatives) that ranks held-out rows best, and the threshold found on them."""
+        settings, sample = self.settings, self.place.sample
+        if settings.reg is not None or settings.solver == "svd":
+            return SearchResult()
+        layout, search_clock = self.layout(sample), Clock.start(clock.limit(0.5))
 
         def learn(part: LabelProblem, choice: Choice, state: Factors | None, spectrum: Spectrum | None) -> Factors:
             objective = self._objective(part, self.terms(part, choice.weight), choice)
             start = state or random_start(objective, layout, np.random.default_rng(0))
             rules = replace(SEARCH_RULES, time_limit=search_clock.limit())
-            outcome = run(self._solver(objective, spectrum), start, rules)
+            outcome = run(solver_of(settings, objective, spectrum), start, rules)
             if outcome.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             return outcome.state
 
-        search = RidgeSearch(problem, learn, self.dtype, search_clock)
-        weighted = self.loss.probabilistic and model.negative_weight == "auto" and model.unlabeled == "negative"
-        choice = search.best(weighted and not self.terms(problem).same)
-        threshold = search.threshold(choice) if isinstance(model.threshold, str) else None
-        return choice, threshold, search.learnt(choice) if search.interrupted else None, search.spectrum
+        search = RidgeSearch(sample, learn, settings.dtype, search_clock)
+        free = settings.loss.probabilistic and settings.negative_weight is None and not settings.only_known
+        choice = search.best(free and not self.terms(sample).same)
+        threshold = search.threshold(choice) if settings.threshold is None else None
+        return SearchResult(choice, threshold, search.learnt(choice) if search.interrupted else None, search.spectrum)
 
     def threshold(
-        self, problem: LabelProblem, choice: Choice, random: np.random.Generator, clock: Clock
+        self, choice: Choice, random: np.random.Generator, clock: Clock
     ) -> tuple[float, LowRankLabels | None]:
         """Learn without a tenth of the rows and find the threshold on them.
 
         Where Ctrl-C comes meanwhile, the second is what was learnt by then.
         """
-        held = held_out_rows(problem.labels)
+        sample = self.place.sample
+        held = held_out_rows(sample.labels)
         if held is None or clock.left() <= 0:
-            return self.model._natural_threshold(), None
-        others = problem.rows(held)
-        learnt = self.learn(problem.rows(~held), choice, random, clock.limit(0.5))
-        threshold = best_threshold(self.model._all_scores(learnt, others.X), others.labels, others.row_weights)
+            return self.settings.natural_threshold, None
+        others = sample.rows(held)
+        learnt = self.learn(RowsHere(sample.rows(~held)), SearchResult(choice), random, clock.limit(0.5), LabelWatch())
+        scores = all_scores(learnt, others.X, self.settings.n_threads)
+        threshold = best_threshold(scores, others.labels, others.row_weights)
         return threshold, learnt if learnt.status is Status.INTERRUPTED else None
 
     def learn(
         self,
-        problem: LabelProblem,
-        choice: Choice,
+        place: LabelPlace,
+        result: SearchResult,
         random: np.random.Generator,
         time_limit: float | None,
-        spectrum: Spectrum | None = None,
-        validate: Callable[[Factors], dict[str, float]] | None = None,
-        callbacks: tuple[Callback, ...] = (),
-        cut_short: Factors | None = None,
-        watched: Any = None,
-        there: RowsThere | None = None,
+        watch: LabelWatch,
     ) -> LowRankLabels:
-        """Train with the chosen ridge, or solve the closed form; one sweep from where a search was ``cut_short``."""
-        model, layout = self.model, Layout(self.rank(problem))
-        if model.solver == "svd":
-            if any(isinstance(callback, Checkpoint) for callback in callbacks):
+        """Train with the ridge that was chosen, or solve the closed form; one sweep where the search was cut short."""
+        settings, layout = self.settings, self.layout(place.sample)
+        if settings.solver == "svd":
+            if any(isinstance(callback, Checkpoint) for callback in watch.callbacks):
                 raise ValueError('solver="svd" has no sweeps to keep: leave the checkpoint out.')
-            return closed_form(model, problem, layout.rank, int(random.integers(2**31)))
-        rules = StopRules.checked(model.max_iter, model.tol, model.patience if validate else None, time_limit)
-        if cut_short is not None:
-            rules = replace(rules, max_iter=1)
-        labels = problem if there is None else there.labels
-        terms, reg = self.terms(labels, choice.weight), self.ridge(labels, choice)
-        options: dict[str, Any] = {"monitor": MONITOR, "callbacks": callbacks, "verbose": model.verbose}
-        if there is not None:
-            right = None if cut_short is None else cut_short.right
-            outcome = there.learn(model, terms, reg, layout.rank, rules, random, validate, right, **options)
-        else:
-            objective = self._objective(problem, terms, choice)
-            start = random_start(objective, layout, random)
-            if cut_short is not None:  # its left side may be in other coordinates, and is solved first
-                right = cut_short.right.copy()
-                start = replace(start, right=right, right_parameters=right)
-            outcome = train(
-                self._solver(objective, spectrum), start, rules, validate=validate,
-                warm_up=sweep_on_two_pairs(self._solver, objective, layout.columns),
-                identity=(model, problem, watched), **options,
-            )  # fmt: skip
+            return closed_form(settings, place.sample, layout.rank, int(random.integers(2**31)))
+        patience = settings.rules.patience if watch.validate else None
+        rules = replace(settings.rules, patience=patience, time_limit=time_limit)
+        right = None
+        if result.cut_short is not None:  # its left side may be in other coordinates, and is solved first
+            rules, right = replace(rules, max_iter=1), result.cut_short.right
+        terms = self.terms(place.labels, result.choice.weight)
+        reg = self.reg(place.labels, result.choice)
+        outcome = place.train(settings, LabelTraining(terms, reg, layout, rules, random, watch, right, result.spectrum))
         status = outcome.status
-        if cut_short is not None:
+        if result.cut_short is not None:
             status = Status.INTERRUPTED
-            warn_interrupted(_ended_early(there))
+            warn_interrupted(place.early_end)
+        same = terms.same or place.sample.labels.known is not None
         return LowRankLabels(
             feature_weights=outcome.state.parameters(LEFT), label_factors=outcome.state.right, kernel_map=None,
             reg=reg, negative_weight=terms.weight, negative_value=terms.value,
-            negative_loss="same" if terms.same or problem.labels.known is not None else "squared",
-            history=outcome.history, objective=outcome.state.objective, status=status,
+            negative_loss="same" if same else "squared", history=outcome.history,
+            objective=outcome.state.objective, status=status,
         )  # fmt: skip
 
-    def _objective(self, problem: LabelProblem, terms: Terms, choice: Choice) -> Objective:
-        return problem.objective(terms, self.ridge(problem, choice), self.dtype, self.model.n_threads)
+    def layout(self, problem: LabelProblem) -> Layout:
+        """W and H of rank k."""
+        rank = self.settings.rank
+        return Layout(defaults.auto_rank(problem.X.shape, problem.labels.shape[1]) if rank is None else rank)
 
-    def _solver(self, objective: Objective, spectrum: Spectrum | None = None) -> Solver[Factors]:
-        solver = self.model.solver
-        return solver_maker("tron" if solver == "auto" else solver, 0, 0, spectrum)(objective)
+    def terms(self, labels: Shares, times: float = 1.0) -> LabelTerms:
+        """What a negative costs; ``times`` multiplies the weight that a square gets."""
+        return LabelTerms.resolve(self.settings, labels, times)
+
+    def reg(self, labels: LabelProblem | CountedLabels, choice: Choice) -> float:
+        """λ."""
+        reg = self.settings.reg
+        return choice.ridge * labels.reg_unit(self.settings.loss) if reg is None else reg
+
+    def _objective(self, problem: LabelProblem, terms: LabelTerms, choice: Choice) -> Objective:
+        return problem.objective(terms, self.reg(problem, choice), self.settings.dtype, self.settings.n_threads)
 
 
-def _ended_early(there: RowsThere | None) -> str:
-    if there is None:
-        return "the search of reg ended early and the model is one sweep from the best of it."
-    return (
-        f"the search of reg, here on at most {SEARCHED_ROWS:,} rows, ended early, and the model is one sweep of the "
-        "cluster over all rows from the best of it."
-    )
+def closed_form(settings: LabelSettings, problem: LabelProblem, rank: int, seed: int) -> LowRankLabels:
+    """The best W and H under the squared loss on every pair without a ridge, and F there."""
+    W, H = low_rank_regression(*problem.weighted(), rank, seed)
+    terms = LabelTerms(get_loss("squared"), False, 1.0, 0.0)
+    value = problem.objective(terms, 0.0, np.float64, settings.n_threads).value(W, H)
+    return LowRankLabels(
+        feature_weights=W.astype(settings.dtype), label_factors=H.astype(settings.dtype), kernel_map=None, reg=0.0,
+        negative_weight=1.0, negative_value=0.0, negative_loss="squared",
+        history=[{"iteration": 1, "objective": value}], objective=value, status=Status.SOLVED,
+    )  # fmt: skip
+
+
+def solver_of(settings: LabelSettings, objective: Objective, spectrum: Spectrum | None = None) -> Solver[Factors]:
+    """The solver of W and H in turn."""
+    name = "tron" if settings.solver == "auto" else settings.solver
+    return solver_maker(name, 0, 0, spectrum)(objective)
+
+
+def _warm_up(settings: LabelSettings, objective: Objective, layout: Layout) -> Callable[[], object]:
+    return sweep_on_two_pairs(lambda tiny: solver_of(settings, tiny), objective, layout.columns)

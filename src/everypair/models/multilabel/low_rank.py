@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from everypair.features.kernel_map import KernelMap
+from everypair.features.nystrom import KernelMap
 from everypair.models.codec import storable
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.solvers.loop import Status

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
+from types import SimpleNamespace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 
@@ -16,62 +16,26 @@ from everypair import check
 from everypair.data.ids import Ids
 from everypair.data.label_names import check_rows_together, named_labels
 from everypair.data.labels import Labels
-from everypair.distribute.solving.train import check_keeper
-from everypair.features.kernel_map import KernelMap
-from everypair.features.nystrom import Kernel
+from everypair.features.nystrom import KernelMap
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.estimator import FittedAttribute
-from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
-from everypair.models.multilabel.clustered import RowsThere, check_files, check_there, is_folder
-from everypair.models.multilabel.learner import Learner
-from everypair.models.multilabel.parameters import check_parameters, checked_label_weight
+from everypair.models.multilabel.base import LabelForm, LabelledRows, MissingLabels, MultiLabelClassifier
+from everypair.models.multilabel.learner import LabelPlace, LabelWatch, Learner, RowsHere
+from everypair.models.multilabel.parameters import SOLVERS, Kernel, LabelSettings, checked_label_weight
 from everypair.models.multilabel.problem import LabelProblem
+from everypair.models.parameters import Training, checked, estimator, number, one_of, or_auto, parameter
 from everypair.problem.layout import LEFT
-from everypair.problem.losses import Loss, get_loss
+from everypair.problem.losses import LOSSES, Loss, get_loss
 from everypair.solvers.loop import Callback, checked_callbacks
 from everypair.solvers.state import Factors
+from everypair.training.train import check_keeper
 from everypair.types import Array
+from everypair.words import listed
 
 
-class MultiLabelMF(MultiLabelClassifier):
+@estimator
+class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
     """Scores s_il = x_i W · h_l of rank k: F = Σ_Ω ℓ(y, s) + ½ w Σ_{∉Ω} (ỹ − s)² + ½ λ (‖W‖² + ‖H‖²).
-
-    Parameters
-    ----------
-    rank : k; ``"auto"`` is the number of labels, at most 100.
-    loss : ``"logistic"``, ``"squared"``, ``"squared_hinge"`` or a :class:`~everypair.problem.losses.Loss`.
-    unlabeled : ``"negative"``: whatever is not 1 in Y is a negative, and Ω are the positives. ``"missing"``: only known
-        labels count and make up Ω (stored entries of a sparse Y, all but NaN of a dense one, or those of the mask).
-    negative_loss : ``"squared"``: a negative costs ½ w (ỹ − s)², and a sweep as much as the positives. ``"same"``: it
-        has the loss itself, and a sweep costs as much as all pairs. ``"auto"``: the first, unless more than a tenth of
-        all labels are positive. Known negatives of ``unlabeled="missing"`` always have the loss itself.
-    negative_weight, negative_value : w and ỹ. ``"auto"``: under the logistic loss the square that agrees with the loss
-        at the share of positives, see :mod:`everypair.models.multilabel.defaults`; otherwise 1 and the loss's own
-        target of a negative.
-    label_weight : weights l_j > 0 of the labels, or ``None`` for ones.
-    reg : λ, also that of the trace norm of WHᵀ; ``"auto"`` takes the one of several values, set by the size of the
-        data, that ranks held-out rows best, each learnt with a few sweeps.
-    fit_intercept, normalize : scale rows of X to length 1, then append a constant 1, penalised like any feature.
-    kernel, n_landmarks, gamma : ``"rbf"``, ``"linear"`` or a function: learn from kernel features over so many
-        landmarks instead of X, exactly where X has no more distinct rows than that; ``gamma`` in units of 1/σ² and
-        ``"auto"`` for 1/d, see :class:`~everypair.features.NystromFeatures`.
-    kernel_penalty : the ridge of scores k(x)ᵀA h_l, k(x) the kernel values with the landmarks and K those among them:
-        ``"rkhs"`` is ½ λ tr(AᵀKA), that of the functions the kernel makes; ``"weights"`` is ½ λ ‖A‖², LEML's kernel
-        extension (its remark on kernels takes k(x) as features).
-    solver : ``"auto"`` and ``"tron"`` alternate trust-region Newton steps on W and H (momentum between sweeps gained
-        nothing in the ten sweeps of a default fit); ``"newton-linesearch"`` and ``"gradient"`` are there to be
-        compared; ``"svd"`` is the closed form of the squared loss with every label known and no ridge (``reg=0``, or
-        ``"auto"``, which is 0 there).
-    threshold : ``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on held-out rows:
-        those of ``reg="auto"``, otherwise a tenth, which costs one more fit (with fewer than 50 rows: 0, and ½ for the
-        squared loss).
-    max_iter, tol, patience, time_limit : stop after so many sweeps, at a relative decrease of the objective below
-        ``tol``, after ``patience`` sweeps without a better nDCG@5 of the validation rows, or after so many seconds, of
-        which the searches of ``reg`` and ``threshold`` take at most a half each of what is left.
-    random_state : seed of the start (and of the landmarks); the same seed gives the same bits on any number of threads.
-    n_threads : threads to use here, all cores by default; workers of a cluster use those they were started with.
-    dtype : ``"float32"`` or ``"float64"``.
-    verbose : show progress.
 
     Attributes
     ----------
@@ -93,6 +57,86 @@ class MultiLabelMF(MultiLabelClassifier):
     [0, 3]
     """
 
+    rank: int | str = parameter(
+        default="auto",
+        text='number of factors k; ``"auto"`` is the number of labels, at most 100.',
+        check=or_auto(check.integer),
+    )
+    loss: str | Loss = parameter(
+        default="logistic",
+        text=f"{listed(LOSSES, 9)} or a :class:`~everypair.problem.losses.Loss`.",
+        check=lambda name, value: get_loss(value),
+    )
+    negative_loss: str = parameter(
+        default="auto",
+        text=(
+            '``"squared"``: a negative costs ½ w (ỹ − s)², and a sweep as much as the positives. ``"same"``: it has '
+            'the loss itself, and a sweep costs as much as all pairs. ``"auto"``: the first, unless more than a '
+            'tenth of all labels are positive. Known negatives of ``unlabeled="missing"`` always have the loss '
+            "itself."
+        ),
+        check=one_of("auto", "squared", "same"),
+    )
+    negative_weight: float | str = parameter(
+        default="auto",
+        text=(
+            'w. ``"auto"``, of it and of ``negative_value``: under the logistic loss the square that agrees with the '
+            "loss at the share of positives, see :mod:`everypair.models.multilabel.defaults`; otherwise 1 and the "
+            "loss's own target of a negative."
+        ),
+        check=or_auto(number(least=0)),
+    )
+    negative_value: float | str = parameter(default="auto", text="ỹ.", check=or_auto(number()))
+    label_weight: Any = parameter(default=None, text="weights l_j > 0 of the labels, or ``None`` for ones.")
+    reg: float | str = parameter(
+        default="auto",
+        text=(
+            'λ, also that of the trace norm of WHᵀ; ``"auto"`` takes the one of several values, set by the size of '
+            "the data, that ranks held-out rows best, each learnt with a few sweeps."
+        ),
+        check=or_auto(number(least=0)),
+    )
+    kernel: Any = parameter(
+        default=None,
+        text=(
+            '``"rbf"``, ``"linear"``, a function or a :class:`~everypair.models.multilabel.Kernel` with options of '
+            "its own: learn from kernel features over landmarks instead of X."
+        ),
+        check=Kernel.of,
+    )
+    solver: str = parameter(
+        default="auto",
+        text='``"auto"`` and ``"tron"`` alternate trust-region Newton steps on W and H (momentum between sweeps gained '
+        'nothing in the ten sweeps of a default fit); ``"newton-linesearch"`` and ``"gradient"`` are there to be '
+        'compared; ``"svd"`` is the closed form of the squared loss with every label known and no ridge (``reg=0``, '
+        'or ``"auto"``, which is 0 there).',
+        check=one_of(*SOLVERS),
+    )
+    threshold: float | str = parameter(
+        default="auto",
+        text=(
+            '``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on held-out rows: '
+            'those of ``reg="auto"``, otherwise a tenth, which costs one more fit (with fewer than 50 rows: 0, and ½ '
+            "for the squared loss)."
+        ),
+        check=or_auto(check.any_number),
+    )
+    max_iter: int = parameter(default=10)
+    tol: float = parameter(default=1e-4)
+    patience: int | None = parameter(
+        default=None,
+        text="stop after so many sweeps without a better nDCG@5 of the validation rows.",
+        check=check.patience,
+    )
+    time_limit: float | None = parameter(
+        default=None,
+        text=(
+            "stop after so many seconds, of which the searches of ``reg`` and ``threshold`` take at most a half each "
+            "of what is left."
+        ),
+        check=check.seconds,
+    )
+
     rank_ = FittedAttribute("model")
     reg_ = FittedAttribute("model")
     negative_loss_ = FittedAttribute("model")
@@ -105,65 +149,13 @@ class MultiLabelMF(MultiLabelClassifier):
     status_ = FittedAttribute("model")
     n_iter_ = FittedAttribute("model")
 
-    def __init__(
-        self,
-        rank: int | str = "auto",
-        loss: str | Loss = "logistic",
-        unlabeled: str = "negative",
-        negative_loss: str = "auto",
-        negative_weight: float | str = "auto",
-        negative_value: float | str = "auto",
-        label_weight: Any = None,
-        reg: float | str = "auto",
-        fit_intercept: bool = True,
-        normalize: bool = True,
-        kernel: Kernel | None = None,
-        n_landmarks: int = 1000,
-        gamma: float | str = "auto",
-        kernel_penalty: str = "rkhs",
-        solver: str = "auto",
-        threshold: float | str = "auto",
-        max_iter: int = 10,
-        tol: float = 1e-4,
-        patience: int | None = None,
-        time_limit: float | None = None,
-        random_state: Any = None,
-        n_threads: int | None = None,
-        dtype: str = "float32",
-        verbose: bool = False,
-    ) -> None:
-        self.rank = rank
-        self.loss = loss
-        self.unlabeled = unlabeled
-        self.negative_loss = negative_loss
-        self.negative_weight = negative_weight
-        self.negative_value = negative_value
-        self.label_weight = label_weight
-        self.reg = reg
-        self.fit_intercept = fit_intercept
-        self.normalize = normalize
-        self.kernel = kernel
-        self.n_landmarks = n_landmarks
-        self.gamma = gamma
-        self.kernel_penalty = kernel_penalty
-        self.solver = solver
-        self.threshold = threshold
-        self.max_iter = max_iter
-        self.tol = tol
-        self.patience = patience
-        self.time_limit = time_limit
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.dtype = dtype
-        self.verbose = verbose
-
     def fit(
         self,
         X: Any,
         y: Any = None,
         sample_weight: Any = None,
-        mask: Any = None,
         *,
+        mask: Any = None,
         validation: Any = None,
         callbacks: Iterable[Callback] = (),
         client: Any = None,
@@ -181,105 +173,73 @@ class MultiLabelMF(MultiLabelClassifier):
         then be a folder of Parquet, XC or npz files, each with some of the rows, and y is left out: what
         :func:`~everypair.data.read_multilabel` reads, with its options in ``Cluster(read=…)``.
         """
-        if self.patience is not None and validation is None:
+        parameters = checked(self)
+        settings = LabelSettings.of(parameters)
+        if settings.rules.patience is not None and validation is None:
             raise ValueError("patience needs validation data: fit(X, Y, validation=(X_other, Y_other)).")
         callbacks = checked_callbacks(callbacks)
-        check_keeper(callbacks, client)
-        for_fit, for_threshold = check.generator(self.random_state).spawn(2)
-        there, names, kernel_map = None, None, None
-        if is_folder(X):
-            check_files(self, client, y=y, sample_weight=sample_weight, mask=mask)
-            there, y, names = self._rows_in_files(X, client)
-            problem = tried = there.searched(for_threshold)
-            self._check_problem(problem)
+        check_keeper(callbacks, sharded=client is not None)
+        random, for_threshold = parameters.random_state.spawn(2)
+        kernel_map: KernelMap | None = None
+        place: LabelPlace
+        if isinstance(X, str | os.PathLike):
+            _check_files(client, y=y, sample_weight=sample_weight, mask=mask)
+            place, form = self._rows_in_files(X, client, parameters, for_threshold)
+            self._check_problem(place.sample, settings)
         else:
-            y, names, mask = self._named(X, y, mask)
-            problem, kernel_map = self._problem(self._checked_rows(X, y, sample_weight, mask), for_fit)
-            tried = problem
+            rows, form = self._read(parameters, X, y, sample_weight, mask)
+            problem, kernel_map = _problem(rows, parameters, random)
+            self._check_problem(problem, settings)
+            place = RowsHere(problem)
             if client is not None:
-                there = RowsThere.here(client, problem)
-                tried = there.searched(for_threshold)
-        learner = Learner(self)
-        if there is not None:
-            check_there(self, learner.terms(there.labels), problem.labels.known)
-        watched = None if validation is None else self._checked_validation(*_pair(validation), problem.labels, names)
-        clock = learner.clock(tried)
-        choice, threshold, cut_short, spectrum = learner.search(tried, clock)
-        learnt = None
-        if check.is_number(self.threshold):
-            threshold = float(self.threshold)
-        elif threshold is None:
-            threshold, learnt = learner.threshold(tried, choice, for_threshold, clock)
-        validate = None if watched is None else self._validator(*watched, kernel_map)
-        if learnt is None:
-            learnt = learner.learn(
-                problem, choice, for_fit, clock.limit(), spectrum, validate, callbacks, cut_short, watched, there
-            )
-        self._keep(replace(learnt, kernel_map=kernel_map), y, threshold, names)
-        return self
+                from everypair.models.multilabel.clustered import RowsThere
 
-    def _rows_in_files(self, folder: Any, client: Any) -> tuple[RowsThere, Any, Ids | None]:
-        """Rows that workers have read, a matrix without rows in the place of y, and the labels' names."""
-        self._check_common_parameters()
-        weigh = partial(checked_label_weight, self.label_weight)
-        there = RowsThere.in_files(client, folder, weigh, self)
-        assert there.files is not None
-        columns = there.files.shared
+                place = RowsThere.here(client, problem, for_threshold)
+        learner = Learner(settings, place)
+        watch = LabelWatch(callbacks=callbacks, identity=(self, None))
+        if validation is not None:
+            other_rows = self._checked_validation(*_pair(validation), form)
+            validate = _validator(*other_rows, kernel_map, settings.n_threads)
+            watch = LabelWatch(validate, callbacks, (self, other_rows))
+        learnt, threshold = learner.fit(random, for_threshold, watch)
+        return self._keep(replace(learnt, kernel_map=kernel_map), threshold, form)
+
+    def _rows_in_files(
+        self, folder: Any, client: Any, parameters: SimpleNamespace, random: np.random.Generator
+    ) -> tuple[LabelPlace, LabelForm]:
+        """Rows that workers have read, and the form of their labels."""
+        from everypair.models.multilabel.clustered import RowsThere
+
+        place, columns = RowsThere.in_files(client, folder, parameters, random)
         self.n_features_in_ = columns.n_features
         self.__dict__.pop("feature_names_in_", None)
         if columns.by_name and columns.feature_names is not None:
             self.feature_names_in_ = np.array(columns.feature_names, object)
         names = None if columns.label_names is None else Ids(columns.label_names)
-        return there, sp.csr_array((0, columns.n_labels), dtype=np.int8), names
+        return place, LabelForm(columns.n_labels, True, np.dtype(np.int8), names)
 
-    def _problem(self, rows: LabelledRows, random: np.random.Generator) -> tuple[LabelProblem, KernelMap | None]:
-        """What is learnt from: rows (or their kernel features), labels and weights."""
-        X, labels, sample_weight = rows
-        kernel_map = None
-        if self.kernel is not None:
-            seed = int(random.integers(2**31))
-            whiten = self.kernel_penalty == "rkhs"
-            kernel_map = KernelMap.fit(X, self.kernel, self.n_landmarks, self.gamma, self.fit_intercept, seed, whiten)
-            X = kernel_map(X)
-        problem = LabelProblem.of(X, labels, sample_weight, checked_label_weight(self.label_weight, labels.shape[1]))
-        self._check_problem(problem)
-        return problem, kernel_map
-
-    def _check_problem(self, problem: LabelProblem) -> None:
+    def _check_problem(self, problem: LabelProblem, settings: LabelSettings) -> None:
         n_labels, n_features = problem.labels.shape[1], problem.X.shape[1]
-        rank = Learner(self).rank(problem)
-        if rank > max(n_features, n_labels):
+        if settings.rank is not None and settings.rank > max(n_features, n_labels):
             raise ValueError(
-                f"rank={rank} is larger than the number of features, {n_features}, and of labels, {n_labels}: "
-                f"at most {min(n_features, n_labels)} makes sense."
+                f"rank={settings.rank} is larger than the number of features, {n_features}, and of labels, "
+                f"{n_labels}: at most {min(n_features, n_labels)} makes sense."
             )
-        problem.check_weights(self.dtype)
+        problem.check_weights(settings.dtype)
 
-    def _checked_validation(self, X: Any, Y: Any, labels: Labels, names: Ids | None) -> tuple[Any, Labels]:
+    def _checked_validation(self, X: Any, Y: Any, form: LabelForm) -> tuple[Any, Labels]:
         check_rows_together(X, Y)
         X = self._validated(X)
-        truth = Labels.from_y(Y if names is None else named_labels(Y, names)[0], self.unlabeled)
-        n_labels = labels.shape[1]
-        if truth.shape != (X.shape[0], n_labels):
+        truth = Labels.from_y(Y if form.names is None else named_labels(Y, form.names)[0], self.unlabeled)
+        if truth.shape != (X.shape[0], form.n_labels):
             raise ValueError(
-                f"validation must be (X, Y) with a row of Y for each row of X and {n_labels} labels, got Y of "
+                f"validation must be (X, Y) with a row of Y for each row of X and {form.n_labels} labels, got Y of "
                 f"shape {truth.shape} for {X.shape[0]} rows."
             )
         return self._prepared(X), truth
 
-    def _validator(self, X: Any, truth: Labels, kernel_map: KernelMap | None) -> Callable[[Factors], dict[str, float]]:
-        features = X if kernel_map is None else kernel_map(X)
-
-        def validate(state: Factors) -> dict[str, float]:
-            W = state.parameters(LEFT)
-            scores = np.asarray((features.astype(W.dtype, copy=False) @ W) @ state.right.T)
-            measured = multilabel_metrics(scores, truth.positives, n_threads=self.n_threads)
-            return {name: value for name, value in measured.items() if name.startswith(("precision", "ndcg"))}
-
-        return validate
-
-    def _natural_threshold(self) -> float:
-        return 0.5 * (1.0 + get_loss(self.loss).dislike_target)
+    def _number_type(self) -> Any:
+        return self.dtype
 
     @available_if(lambda model: get_loss(model.loss).probabilistic)
     def predict_proba(self, X: Any) -> Array:
@@ -290,12 +250,46 @@ class MultiLabelMF(MultiLabelClassifier):
         """
         return np.asarray(expit(self.predict_scores(X)))
 
-    def _check_common_parameters(self) -> None:
-        super()._check_common_parameters()
-        check_parameters(self)
+
+def _problem(
+    rows: LabelledRows, parameters: SimpleNamespace, random: np.random.Generator
+) -> tuple[LabelProblem, KernelMap | None]:
+    """What is learnt from: rows (or their kernel features), labels and weights."""
+    (X, labels, sample_weight), kernel, kernel_map = rows, parameters.kernel, None
+    if kernel is not None:
+        seed = int(random.integers(2**31))
+        kernel_map = KernelMap.fit(
+            X, kernel.kind, kernel.landmarks, kernel.gamma, parameters.fit_intercept, seed, kernel.penalty == "rkhs"
+        )
+        X = kernel_map(X)
+    weights = checked_label_weight(parameters.label_weight, labels.shape[1])
+    return LabelProblem.of(X, labels, sample_weight, weights), kernel_map
+
+
+def _validator(
+    X: Any, truth: Labels, kernel_map: KernelMap | None, n_threads: int
+) -> Callable[[Factors], dict[str, float]]:
+    features = X if kernel_map is None else kernel_map(X)
+
+    def validate(state: Factors) -> dict[str, float]:
+        W = state.parameters(LEFT)
+        scores = np.asarray((features.astype(W.dtype, copy=False) @ W) @ state.right.T)
+        measured = multilabel_metrics(scores, truth.positives, n_threads=n_threads)
+        return {name: value for name, value in measured.items() if name.startswith(("precision", "ndcg"))}
+
+    return validate
 
 
 def _pair(validation: Any) -> tuple[Any, Any]:
     if not isinstance(validation, tuple | list) or len(validation) != 2:
         raise ValueError("validation must be a pair (X, Y) of other rows and their labels.")
     return validation[0], validation[1]
+
+
+def _check_files(client: Any, **options: Any) -> None:
+    """Refuse what files of labelled rows do not go with."""
+    if client is None:
+        raise ValueError("files of labelled rows are read on a cluster: give client=…, or read_multilabel(path) first.")
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(f"{name} belongs to a matrix X: leave it out with files of labelled rows.")

@@ -21,6 +21,7 @@ from everypair.data.labels import Labels
 from everypair.data.pairs import Pairs
 from everypair.features.matrix import Features
 from everypair.models.multilabel import defaults
+from everypair.models.multilabel.parameters import LabelSettings
 from everypair.parallel import resolve_threads, single_threaded_blas
 from everypair.problem.embedding import SideInformation
 from everypair.problem.losses import Loss
@@ -76,7 +77,7 @@ def _curvature(mass: Array, rows: float, label_weights: Array) -> float:
 
 
 @dataclass(frozen=True)
-class Terms:
+class LabelTerms:
     """What a negative costs, resolved: the loss itself (``same``) or a square, its weight w and its value ỹ."""
 
     loss: Loss
@@ -85,31 +86,20 @@ class Terms:
     value: float
 
     @classmethod
-    def resolve(
-        cls,
-        loss: Loss,
-        problem: Shares,
-        only_known: bool,
-        negative_loss: str,
-        weight: Any,
-        value: Any,
-        times: float = 1.0,
-    ) -> Terms:
-        """Replace every ``"auto"`` by what suits these labels; ``times`` multiplies the weight that a square gets.
-
-        ``only_known``: unknown entries do not count, so every negative is a known one and has the loss itself.
-        """
-        share = float(np.clip(problem.share, 1e-9, 1 - 1e-9))
-        automatic = isinstance(weight, str) and isinstance(value, str) and negative_loss == "auto"
+    def resolve(cls, settings: LabelSettings, labels: Shares, times: float = 1.0) -> LabelTerms:
+        """What is left to the data becomes what suits these labels; ``times`` multiplies the weight of a square."""
+        loss, weight, value = settings.loss, settings.negative_weight, settings.negative_value
+        share = float(np.clip(labels.share, 1e-9, 1 - 1e-9))
+        automatic = weight is None and value is None and settings.negative_loss == "auto"
         dense = automatic and not loss.quadratic and share >= defaults.DENSE_LABELS
-        if only_known or negative_loss == "same" or dense:
-            weight = 1.0 if isinstance(weight, str) else float(weight)
-            value = loss.dislike_target if isinstance(value, str) else float(value)
+        if settings.only_known or settings.negative_loss == "same" or dense:  # a known negative has the loss itself
+            weight = 1.0 if weight is None else weight
+            value = loss.dislike_target if value is None else value
             return cls(loss, not loss.quadratic, weight, value)  # of the squared loss the two are the same
-        if isinstance(weight, str):
-            weight = times * defaults.auto_negative_weight(problem.curvature, loss)
-        value = defaults.auto_negative_value(share, weight, loss) if isinstance(value, str) else float(value)
-        return cls(loss, False, float(weight), value)
+        if weight is None:
+            weight = times * defaults.auto_negative_weight(labels.curvature, loss)
+        value = defaults.auto_negative_value(share, weight, loss) if value is None else value
+        return cls(loss, False, weight, value)
 
 
 @dataclass(frozen=True)
@@ -201,7 +191,7 @@ class LabelProblem:
         """The ridge whose multiples ``reg="auto"`` tries."""
         return defaults.reg_unit(self.share, float(self.row_weights.sum()), self.known_share, loss)
 
-    def parts(self, terms: Terms, reg: float, dtype: Any) -> tuple[Pairs, Negatives, Ridge, SideInformation]:
+    def parts(self, terms: LabelTerms, reg: float, dtype: Any) -> tuple[Pairs, Negatives, Ridge, SideInformation]:
         """What F is made of: stored pairs, negatives, the ridge of H, and the rows' features with that of W."""
         stored = self.labels.positives if self.labels.known is None else self.labels.known
         weights = np.repeat(self.row_weights, np.diff(stored.indptr)) * self.label_weights[stored.indices]
@@ -217,14 +207,14 @@ class LabelProblem:
         )
         return pairs, negatives, Ridge.checked(reg, 0.0), SideInformation(Features(self.X, dtype), reg, own=False)
 
-    def objective(self, terms: Terms, reg: float, dtype: Any, n_threads: int | None) -> Objective:
+    def objective(self, terms: LabelTerms, reg: float, dtype: Any, n_threads: int | None) -> Objective:
         """F, at the cost of Ω, or of every pair where negatives have the loss itself."""
         pairs, negatives, ridge, informed = self.parts(terms, reg, dtype)
         return Objective(
             pairs, terms.loss, negatives, ridge, dtype=dtype, n_threads=resolve_threads(n_threads),
-            informed=(informed, None), negative_loss="same" if self.every_pair(terms) else "squared",
+            side_information=(informed, None), negative_loss="same" if self.every_pair(terms) else "squared",
         )  # fmt: skip
 
-    def every_pair(self, terms: Terms) -> bool:
+    def every_pair(self, terms: LabelTerms) -> bool:
         """Whether every pair outside Ω has the loss itself."""
         return terms.same and self.labels.known is None

@@ -6,23 +6,25 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting, degree_exponent
-from everypair.distribute.answering.sharded_model import ShardedModel
+from everypair.distribute.answering.sharded_factors import ShardedFactors
 from everypair.distribute.cluster import GATHERED_BYTES, Cluster
 from everypair.distribute.feature_rows import rows_here
 from everypair.distribute.reading.degree_weights import degree_weighted
 from everypair.distribute.sharded_pairs import ShardedPairs
-from everypair.distribute.solving.set_up import Terms
-from everypair.distribute.solving.train import check_keeper, train_on_cluster
+from everypair.distribute.solving.set_up import ShardTerms
+from everypair.distribute.solving.train import train_on_cluster
+from everypair.models.recommend.cluster_factors import ClusterFactors
 from everypair.models.recommend.factorization import OneClassState
-from everypair.models.recommend.places import FitArguments
+from everypair.models.recommend.places import FitArguments, trained_fields
 from everypair.models.recommend.plan import Plan
 from everypair.models.recommend.side import SideData, read_sides
 from everypair.models.recommend.training_data import aligned_features
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.solvers.choose import Newton
 from everypair.solvers.half_step import RowSteps
+from everypair.solvers.state import Factors
+from everypair.training.train import check_keeper
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class There:
 
     def read(self, arguments: FitArguments, values: SimpleNamespace) -> DataThere:
         """Bring the pairs to the workers; features are matched to ids here."""
-        check_keeper(tuple(arguments.callbacks), self.cluster.client)
+        check_keeper(tuple(arguments.callbacks), sharded=True)
         if any(part is not None for part in (*arguments.graphs, arguments.start)):
             raise ValueError("on a cluster there are no graphs or start=: fit on one machine.")
         for name, features in zip(("user_features", "item_features"), arguments.features):
@@ -69,80 +71,60 @@ class There:
                 raise TypeError(f"{name} are matched to ids in this process: give {name}.compute().")
         if arguments.validation is None and values.patience is not None:
             raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
-        here: dict[str, Any] = {"interactions": None, "targets": None, "weighting": None}
-
-        def weigh(pairs: Pairs) -> Pairs:
-            weighting = DegreeWeighting.of(values.weighting, pairs)
-            here.update(interactions=pairs.to_csr(), targets=pairs.targets, weighting=weighting)
-            return pairs if weighting is None else weighting.weighted(pairs)
-
-        exponent = degree_exponent(values.weighting)
-        stored = self.cluster.pairs(self.tasks, arguments.interactions, arguments.targets, values.dtype, weigh)
+        stored, pairs, here = self._pairs(arguments, values)
         features = arguments.features
-        if stored.ids is not None and any(one is not None for one in features):
-            features = aligned_features(features, self._ids(stored, features))
+        if stored.id_runs is not None and any(one is not None for one in features):
+            ids: Any = [None if part is None else stored.ids(side) for side, part in enumerate(features)]
+            features = aligned_features(features, ids)
         sides = read_sides((values.users, values.items), stored.shape, features, (None, None), values.dtype)
         validation = arguments.validation
         if validation is not None:
-            validation = ShardedModel(self.tasks, stored, [], [], ()).held_out(validation, "validation")
-        pairs = stored
-        if exponent is not None and here["weighting"] is None:  # pairs that are here are weighted before they are cut
-            pairs, here["weighting"] = degree_weighted(self.tasks, stored, exponent)
+            validation = stored.held_out(validation, "validation")
         return DataThere(stored, pairs, sides, validation, here)
 
-    def train(self, plan: Plan, data: DataThere, arguments: FitArguments, model: Any) -> Any:
+    def _pairs(
+        self, arguments: FitArguments, values: SimpleNamespace
+    ) -> tuple[ShardedPairs, ShardedPairs, dict[str, Any]]:
+        """Pairs as they were stored and as they are weighted, and what this process has of them."""
+        source = self.cluster.read_here(arguments.interactions, arguments.targets, values.dtype)
+        if source is None:
+            exponent = degree_exponent(values.weighting)
+            stored = self.cluster.read_there(self.tasks, arguments.interactions, values.dtype)
+            pairs, weighting = (stored, None) if exponent is None else degree_weighted(stored, exponent)
+            return stored, pairs, {"interactions": None, "targets": None, "weighting": weighting}
+        weighting = DegreeWeighting.of(values.weighting, source.pairs)
+        here = {"interactions": source.pairs.to_csr(), "targets": source.pairs.targets, "weighting": weighting}
+        if weighting is not None:
+            source = source._replace(pairs=weighting.weighted(source.pairs))
+        stored = self.cluster.cut(self.tasks, source)
+        return stored, stored, here
+
+    def train(self, plan: Plan, data: DataThere, arguments: FitArguments, model: Any) -> OneClassState | ClusterFactors:
         """Minimise the plan's objective; small factors are brought here, others stay."""
-        informed = (data.sides[LEFT].information, data.sides[RIGHT].information)
-        terms = Terms(plan.loss, plan.negatives, plan.ridge, plan.layout, plan.dtype, rows_here(informed))
+        information = (data.sides[LEFT].information, data.sides[RIGHT].information)
+        terms = ShardTerms(plan.loss, plan.negatives, plan.ridge, plan.layout, plan.dtype, rows_here(information))
         newton = Newton.of(plan.solver)
         assert newton is not None
 
-        def validator(sides: Any) -> Any:
-            return lambda state: ShardedModel(self.tasks, data.stored, state.left, state.right, sides).ranked(
-                data.validation, (10,)
-            )
+        def validate(state: Factors) -> dict[str, float]:
+            return ShardedFactors(data.stored, state.left, state.right).ranked(data.validation, (10,))
 
         outcome, sides = train_on_cluster(
-            self.tasks, data.pairs, terms, RowSteps(cg=newton.cg_steps), plan.rules, plan.random,
-            accelerate=newton.momentum, validator=None if data.validation is None else validator,
+            data.pairs, terms, RowSteps(cg=newton.cg_steps), plan.rules, plan.random,
+            accelerate=newton.momentum, validate=None if data.validation is None else validate,
             callbacks=tuple(arguments.callbacks), verbose=model.verbose,
-            identity=(model, informed, data.here["interactions"], data.here["targets"], data.validation),
+            identity=(model, information, data.here["interactions"], data.here["targets"], data.validation),
         )  # fmt: skip
         fields = {
-            "rank": plan.layout.rank, "layout": plan.layout, "history": outcome.history,
-            "objective": outcome.state.objective, "status": outcome.status, "loss": plan.loss,
-            "negatives": plan.negatives, "negative_loss": "squared",
-            "feature_maps": tuple(side.feature_map for side in data.sides),
+            **trained_fields(outcome, plan.layout, data.sides), **data.here,
+            "loss": plan.loss, "negatives": plan.negatives, "negative_loss": plan.negative_loss, "ridge": plan.ridge,
+            "negative_weight": plan.negative_weight, "graphs": (False, False),
             "feature_reg": tuple(side.features and side.features.ridge for side in sides),
             "own_vectors": tuple(side.features is None or side.features.own for side in sides),
-            "graphs": (False, False), "ridge": plan.ridge, "negative_weight": plan.negative_weight, **data.here,
         }  # fmt: skip
-        weights = outcome.state.left_parameters, outcome.state.right_parameters
-        there = ShardedModel(self.tasks, data.stored, outcome.state.left, outcome.state.right, sides, fields, weights)
+        state = outcome.state
+        weights = state.left_parameters, state.right_parameters
+        there = ClusterFactors(ShardedFactors(data.stored, state.left, state.right), sides, weights, fields)
         size = sum(data.stored.shape) * plan.layout.columns * plan.dtype.itemsize + data.stored.nnz * 8
         gather = self.cluster.gather
-        return gathered_state(there) if (size <= GATHERED_BYTES if gather == "auto" else gather) else there
-
-    def _ids(self, pairs: ShardedPairs, wanted: tuple[Any, Any]) -> Any:
-        """The ids of the sides that have features, here."""
-        there = ShardedModel(self.tasks, pairs, [], [], ())
-        return (
-            there.user_ids if wanted[LEFT] is not None else None,
-            there.item_ids if wanted[RIGHT] is not None else None,
-        )
-
-
-def gathered_state(sharded: ShardedModel) -> OneClassState:
-    """The fitted value with everything brought here."""
-    left, right = sharded.gather()
-    fields = dict(sharded.learnt)
-    if fields["interactions"] is None:
-        fields["interactions"] = sharded.interactions()
-    return OneClassState(
-        user_factors=left,
-        item_factors=right,
-        feature_weights=sharded.feature_weights(),
-        user_ids=sharded.user_ids,
-        item_ids=sharded.item_ids,
-        **fields,
-    )
+        return there.gathered() if (size <= GATHERED_BYTES if gather == "auto" else gather) else there

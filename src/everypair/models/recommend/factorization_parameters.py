@@ -6,9 +6,10 @@ from everypair import check
 from everypair.models.parameters import Training, estimator, parameter
 from everypair.models.recommend.defaults import checked_rank
 from everypair.models.recommend.side import Side, check_side
-from everypair.problem.losses import Loss, get_loss
-from everypair.problem.negatives import Scheme, Value, check_scheme
+from everypair.problem.losses import LOSSES, Loss, get_loss
+from everypair.problem.negatives import SCHEMES, Scheme, Value, check_scheme
 from everypair.solvers.choose import Newton
+from everypair.words import listed
 
 
 @estimator
@@ -31,7 +32,7 @@ class OneClassParameters(SideParameters, Training):
     )
     loss: str | Loss = parameter(
         default="logistic",
-        text='on stored pairs: "logistic", "squared", "squared_hinge" or a everypair.problem.losses.Loss.',
+        text=f"on stored pairs: {listed(LOSSES, 9)} or a everypair.problem.losses.Loss.",
         check=lambda name, value: get_loss(value),
     )
     negative_weight: float | str = parameter(
@@ -40,7 +41,7 @@ class OneClassParameters(SideParameters, Training):
     )
     negative_scheme: Scheme = parameter(
         default="uniform",
-        text='shape of those weights: "uniform", "user-count", "item-rarity", ("item-count", β) or arrays (p, q).',
+        text=f'shape of those weights: {listed(SCHEMES, 9)}, ("item-count", β) or arrays (p, q).',
         check=lambda name, value: check_scheme(value),
     )
     negative_value: Value | str = parameter(

@@ -6,7 +6,7 @@ answer depends on it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from numpy.typing import NDArray
@@ -141,6 +141,10 @@ class NamedValue:
 
     user_ids: Ids | None = None
     item_ids: Ids | None = None
+
+    def without_ids(self) -> Self:
+        """The same value, of positions alone."""
+        return replace(self, user_ids=None, item_ids=None)
 
 
 CAPABILITIES: dict[str, type] = {

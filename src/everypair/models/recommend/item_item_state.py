@@ -22,7 +22,7 @@ from everypair.models.recommend.positions import checked_columns, checked_rows
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.parallel import even_chunks
-from everypair.problem.item_gram import Columns, ItemGram, degree_weights
+from everypair.problem.item_gram import ItemColumns, ItemGram, degree_weights
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import Scores
 from everypair.retrieve.similar import UnitVectors
@@ -187,7 +187,7 @@ class ItemItemState(NamedValue):
             columns = sp.csr_array(checked_columns(items.events, n_users, self.base.dtype).T)
         terms = self.growth
         gram = ItemGram.of(self.interactions, self.user_weights, self.base.dtype, terms.memory_mb, n_threads)
-        added = Columns.of(columns, self.base.dtype)
+        added = ItemColumns.of(columns, self.base.dtype)
         nearest = gram.nearest_of(added, min(terms.neighbors, n_items), n_threads)
         coefficients = regress(gram, nearest, added, terms.ridge, n_threads)[gram.label]
         without = np.flatnonzero(np.diff(added.start) == 0)

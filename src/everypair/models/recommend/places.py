@@ -23,7 +23,7 @@ from everypair.solvers.choose import solver_maker
 from everypair.solvers.loop import Callback, Outcome
 from everypair.solvers.state import Factors
 from everypair.training.start import warm_start
-from everypair.training.train import train
+from everypair.training.train import check_keeper, train
 from everypair.training.validation import make_validator
 from everypair.training.warm_up import sweep_on_two_pairs
 
@@ -82,6 +82,7 @@ class Here:
 
     def read(self, arguments: FitArguments, values: SimpleNamespace) -> DataHere:
         """Read events or a matrix, and check what is said of both sides."""
+        check_keeper(tuple(arguments.callbacks), sharded=False)
         source = training_data(
             arguments.interactions,
             features=arguments.features,
@@ -101,17 +102,17 @@ class Here:
         validate = make_validator(
             None if validation is None else interactions, validation, plan.rules.patience, self.n_threads
         )
-        informed = (data.sides[0].information, data.sides[1].information)
+        information = (data.sides[0].information, data.sides[1].information)
         objective = Objective(
             data.pairs, plan.loss, plan.negatives, plan.ridge, layout=plan.layout, dtype=plan.dtype,
-            n_threads=self.n_threads, informed=informed, negative_loss=plan.negative_loss,
+            n_threads=self.n_threads, side_information=information, negative_loss=plan.negative_loss,
         )  # fmt: skip
         begin = warm_start(objective, plan.layout, plan.random, arguments.start)
         make_solver = solver_maker(plan.solver, plan.layout.columns, int(plan.random.integers(2**31)))
         outcome = train(
             make_solver(objective), begin, plan.rules, validate=validate, callbacks=tuple(arguments.callbacks),
             verbose=model.verbose, warm_up=sweep_on_two_pairs(make_solver, objective, plan.layout.columns),
-            identity=(model, data.pairs, informed, validation, None if arguments.start is None else begin),
+            identity=(model, data.pairs, information, validation, None if arguments.start is None else begin),
         )  # fmt: skip
         state = OneClassState(
             interactions=interactions, targets=data.stored.targets, ridge=plan.ridge,
@@ -124,16 +125,12 @@ class Here:
 def learnt_fields(
     objective: Objective, outcome: Outcome[Factors], layout: Layout, sides: tuple[SideData, SideData]
 ) -> dict[str, Any]:
-    """Return the fields of a factorization that training decides."""
+    """Return the fields of a factorization that was trained here."""
     state, embeddings = outcome.state, objective.embeddings
     return {
+        **trained_fields(outcome, layout, sides),
         "user_factors": state.left,
         "item_factors": state.right,
-        "rank": layout.rank,
-        "layout": layout,
-        "history": outcome.history,
-        "objective": state.objective,
-        "status": outcome.status,
         "loss": objective.loss,
         "negatives": objective.negatives,
         "negative_loss": objective.negative_loss,
@@ -141,8 +138,19 @@ def learnt_fields(
             None if embedding.features is None else embedding.feature_part(state.parameters(side)).copy()
             for side, embedding in enumerate(embeddings)
         ),
-        "feature_maps": tuple(side.feature_map for side in sides),
         "feature_reg": tuple(embedding.feature_reg for embedding in embeddings),
         "own_vectors": tuple(embedding.own for embedding in embeddings),
         "graphs": tuple(embedding.graph is not None for embedding in embeddings),
+    }
+
+
+def trained_fields(outcome: Outcome[Factors], layout: Layout, sides: tuple[SideData, SideData]) -> dict[str, Any]:
+    """Return the fields of a factorization that are the same wherever it was trained."""
+    return {
+        "rank": layout.rank,
+        "layout": layout,
+        "history": outcome.history,
+        "objective": outcome.state.objective,
+        "status": outcome.status,
+        "feature_maps": tuple(side.feature_map for side in sides),
     }

@@ -281,5 +281,5 @@ def in_positions(model: Any) -> Any:
         return model
     view: Any = copy.copy(model)
     view.__dict__.pop("_sklearn_output_config", None)
-    view.state_ = replace(model.state_, user_ids=None, item_ids=None)
+    view.state_ = model.state_.without_ids()
     return view

@@ -74,7 +74,7 @@ class Side:
         return SideData(information, feature_map)
 
 
-storable(Side, "recommender.Side")
+storable(Side)
 
 
 class SideData(NamedTuple):

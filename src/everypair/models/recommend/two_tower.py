@@ -78,14 +78,14 @@ class TwoTowerState(FactorizationState):
             self.map_of(side)
         if rows is None:
             count = self.map_of(side)(new.features, None, plan.dtype).shape[0]
-            return plan.tower(count, new.features, known=False).at(theta).factors
+            return plan.tower(count, new.features, with_ids=False).at(theta).factors
         problem = self.row_problem(side, rows, self.aligned_targets(rows, targets), new.weights, new.values)
         other = self.item_factors if side == LEFT else self.user_factors
         if plan.function is not None:
             if new.features is not None:
                 raise ValueError("with towers of your own describe new entities by interactions or by features.")
             return solve_to_optimum(problem, other, n_threads)
-        centers = plan.said(theta, rows.shape[0], new.features)
+        centers = plan.feature_product(theta, rows.shape[0], new.features)
         tower = Perceptron(Inputs(len(centers)), plan.layers, plan.dtype)
         return folded_rows(tower, theta, centers, problem, other, self.reg[side], n_threads)
 

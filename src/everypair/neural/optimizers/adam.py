@@ -10,7 +10,7 @@ depend on the seed and the step alone.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,15 @@ AVERAGED = 4.0  # η
 STEPS = 5  # of one sweep
 
 
-class Adam(Evaluated):
+class AdamMemory(TypedDict):
+    """The iterate x, and the averages m of gradients and v of their squares."""
+
+    iterate: Both
+    means: Both
+    squares: Both
+
+
+class Adam(Evaluated[AdamMemory]):
     """Adam with ``rate`` δ; ``dropout`` is the share of ids left out in a step."""
 
     descends = False
@@ -37,11 +45,11 @@ class Adam(Evaluated):
         super().__init__(objective)
         self.rate, self.dropout, self.seed, self.sweep = rate, dropout, seed, STEPS
 
-    def fresh(self, theta: Both) -> dict[str, Any]:
+    def fresh(self, theta: Both) -> AdamMemory:
         """The iterate, averages of gradients and of their squares."""
         return {"iterate": theta, "means": zeros_like(theta), "squares": zeros_like(theta)}
 
-    def step(self, state: TowerState) -> TowerState:
+    def step(self, state: TowerState[AdamMemory]) -> TowerState[AdamMemory]:
         """Five steps."""
         average, memory = state.theta, state.memory
         for number in range(state.steps, state.steps + self.sweep):

@@ -16,18 +16,18 @@ from typing import Any, Protocol
 
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.adam import RATE, Adam
-from everypair.neural.optimizers.estimates import Stochastic
+from everypair.neural.optimizers.estimates import LossEstimate, Stochastic
 from everypair.neural.optimizers.gauss_newton import PAPER, GaussNewton, Settings
 from everypair.neural.optimizers.gd import GradientDescent
 from everypair.neural.optimizers.naive import RandomPairs
-from everypair.neural.optimizers.sampling import Sampling
+from everypair.neural.optimizers.sampling import SampledBlock
 from everypair.neural.optimizers.sg46 import StoredPairsEstimate
 from everypair.neural.optimizers.sogram import RunningGrams
-from everypair.neural.optimizers.state import TowerState
+from everypair.neural.optimizers.state import M, TowerState
 from everypair.neural.trees import Both
 
-ESTIMATES: dict[str, Callable[[TowerObjective], Any]] = {
-    "sampling": Sampling,
+ESTIMATES: dict[str, Callable[[TowerObjective], LossEstimate]] = {
+    "sampling": SampledBlock,
     "sg46": StoredPairsEstimate,
     "sogram": RunningGrams,
     "naive": RandomPairs,
@@ -36,16 +36,16 @@ SEARCHED = ("gd", "gd-diag", "gauss-newton", "newton", "newton-unit")
 OPTIMIZERS = ("adam", *SEARCHED, *(name + end for name in ESTIMATES for end in ("", "-diag")))
 
 
-class Optimizer(Protocol):
+class Optimizer(Protocol[M]):
     """What trains two towers."""
 
     descends: bool
 
-    def fresh(self, theta: Both) -> dict[str, Any]:
+    def fresh(self, theta: Both) -> M:
         """What it remembers before its first step."""
         ...
 
-    def step(self, state: TowerState) -> TowerState:
+    def step(self, state: TowerState[M]) -> TowerState[M]:
         """One sweep."""
         ...
 
@@ -58,7 +58,7 @@ def check_optimizer(name: Any) -> None:
 
 def make_optimizer(
     name: str, objective: TowerObjective, rate: float | None = None, dropout: float = 0.0, seed: int = 0
-) -> Optimizer:
+) -> Optimizer[Any]:
     """Return the optimiser of that name; ``rate`` is the length of steps of those that do not search for it."""
     check_optimizer(name)
     match name:

@@ -8,7 +8,7 @@ and the number of the step alone.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol, TypedDict
 
 import numpy as np
 
@@ -23,19 +23,32 @@ RATIO = 0.01  # ρ
 PLAIN_RATE, DIAGONAL_RATE = 2.0**-25, 0.01
 
 
-class Estimate(Protocol):
+class EstimateMemory(TypedDict, total=False):
+    """What an estimate remembers: most of them nothing, running averages their Gram matrices."""
+
+    grams: list[Array]
+
+
+class StochasticMemory(TypedDict):
+    """AdaGrad's sums of squares where they scale, and what the estimate remembers."""
+
+    squares: Both | None
+    estimate: EstimateMemory
+
+
+class LossEstimate(Protocol):
     """An estimate of ∇L from a random part of the pairs."""
 
-    def fresh(self) -> dict[str, Any]:
+    def fresh(self) -> EstimateMemory:
         """What it remembers before its first step."""
         ...
 
-    def __call__(self, theta: Both, memory: dict[str, Any], random: np.random.Generator) -> tuple[Both, dict[str, Any]]:
+    def __call__(self, theta: Both, memory: EstimateMemory, random: np.random.Generator) -> tuple[Both, EstimateMemory]:
         """ĝ at θ, and what is remembered."""
         ...
 
 
-class Stochastic(Evaluated):
+class Stochastic(Evaluated[StochasticMemory]):
     """Steps along random estimates of the gradient."""
 
     descends = False
@@ -43,7 +56,7 @@ class Stochastic(Evaluated):
     def __init__(
         self,
         objective: TowerObjective,
-        estimate: Estimate,
+        estimate: LossEstimate,
         diagonal: bool,
         rate: float | None = None,
         seed: int = 0,
@@ -54,21 +67,21 @@ class Stochastic(Evaluated):
         self.rate = rate or (DIAGONAL_RATE if diagonal else PLAIN_RATE)
         self.sweep = max(1, round(1 / ratio))
 
-    def fresh(self, theta: Both) -> dict[str, Any]:
+    def fresh(self, theta: Both) -> StochasticMemory:
         """AdaGrad's sums and what the estimate remembers."""
-        return {"squares": zeros_like(theta) if self.diagonal else (), "estimate": self.estimate.fresh()}
+        return {"squares": zeros_like(theta) if self.diagonal else None, "estimate": self.estimate.fresh()}
 
-    def step(self, state: TowerState) -> TowerState:
+    def step(self, state: TowerState[StochasticMemory]) -> TowerState[StochasticMemory]:
         """1/ρ steps."""
         theta, squares, remembered = state.theta, state.memory["squares"], state.memory["estimate"]
         for number in range(state.steps, state.steps + self.sweep):
             gradient, remembered = self.estimate(theta, remembered, np.random.default_rng([self.seed, number]))
-            if self.diagonal:
+            if squares is not None:
                 squares, direction = adagrad(squares, gradient)
                 theta = plus(theta, self.rate, direction)
             else:
                 theta = plus(theta, -self.rate, gradient)
-        memory = {"squares": squares, "estimate": remembered}
+        memory: StochasticMemory = {"squares": squares, "estimate": remembered}
         return self.moved(self.objective.at(theta), memory, state.steps + self.sweep)
 
 

@@ -11,11 +11,11 @@ curvature in factor space, to which all pairs give VᵀQV = LLᵀ for every row,
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
-from everypair.neural.objective import Point, TowerObjective
+from everypair.neural.objective import TowerObjective, TowerPoint
 from everypair.neural.optimizers.search import backtrack, first_length
 from everypair.neural.optimizers.state import Evaluated, TowerState
 from everypair.neural.trees import Both, inner, leafwise, plus, zeros_like
@@ -38,7 +38,15 @@ class Settings(NamedTuple):
 PAPER = Settings(steps=30, warm=0.0, diagonal=False, schedule="last")
 
 
-class GaussNewton(Evaluated):
+class NewtonMemory(TypedDict):
+    """The last length, and, where they are used, the last direction and the average of z²."""
+
+    length: float
+    direction: Both | None
+    squares: Both | None
+
+
+class GaussNewton(Evaluated[NewtonMemory]):
     """One Gauss-Newton step per sweep; random numbers depend on the seed and the step alone."""
 
     descends = True
@@ -47,35 +55,35 @@ class GaussNewton(Evaluated):
         super().__init__(objective)
         self.settings, self.seed = settings, seed
 
-    def fresh(self, theta: Both) -> dict[str, Any]:
+    def fresh(self, theta: Both) -> NewtonMemory:
         """The last length and direction, and the average of z²."""
         settings = self.settings
         return {
             "length": 1.0,
-            "direction": zeros_like(theta) if settings.warm else (),
-            "squares": zeros_like(theta) if settings.diagonal else (),
+            "direction": zeros_like(theta) if settings.warm else None,
+            "squares": zeros_like(theta) if settings.diagonal else None,
         }
 
-    def step(self, state: TowerState) -> TowerState:
+    def step(self, state: TowerState[NewtonMemory]) -> TowerState[NewtonMemory]:
         """One step."""
         settings, point, memory = self.settings, self.at(state), state.memory
         gradient = self.objective.gradient(point)
-        squares, scaling = memory["squares"], None
-        if settings.diagonal:
+        squares, last, scaling = memory["squares"], memory["direction"], None
+        if squares is not None:
             squares, scaling = self._scaling(squares, point, state.steps)
-        start = leafwise(lambda d: d.dtype.type(settings.warm) * d, memory["direction"]) if settings.warm else None
+        start = None if last is None else leafwise(lambda d: d.dtype.type(settings.warm) * d, last)
         direction = self._solve(point, gradient, scaling, start)
         slope = inner(gradient, direction)
         length = first_length(settings.schedule, memory["length"], state.steps)
         length, point = backtrack(self.objective, point, direction, slope, length)
         memory = {
             "length": length or memory["length"],
-            "direction": direction if settings.warm else (),
+            "direction": direction if settings.warm else None,
             "squares": squares,
         }
         return self.moved(point, memory, state.steps + 1)
 
-    def _scaling(self, squares: Both, point: Point, steps: int) -> tuple[Both, Both]:
+    def _scaling(self, squares: Both, point: TowerPoint, steps: int) -> tuple[Both, Both]:
         """The average of z² with this step's, and 1/diag(G)."""
         random, draws = np.random.default_rng([self.seed, steps]), 1 if steps else FIRST_DRAWS
         for number in range(draws):
@@ -90,7 +98,7 @@ class GaussNewton(Evaluated):
         )
         return squares, (left, right)
 
-    def _solve(self, point: Point, gradient: Both, scaling: Both | None, start: Both | None) -> Both:
+    def _solve(self, point: TowerPoint, gradient: Both, scaling: Both | None, start: Both | None) -> Both:
         """Conjugate gradients on G s = −∇L."""
 
         def scaled(residual: Both) -> Both:

@@ -6,7 +6,7 @@ gd-diag   M ← M + (∇L)²,   s = −∇L / √(μ + M)     AdaGrad's scaling 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -19,7 +19,14 @@ SMALL = 1e-8  # μ
 STEPS = 5  # of one sweep
 
 
-class GradientDescent(Evaluated):
+class DescentMemory(TypedDict):
+    """The last length, and AdaGrad's sums of squares where they scale."""
+
+    length: float
+    squares: Both | None
+
+
+class GradientDescent(Evaluated[DescentMemory]):
     """Steps along the negative gradient, scaled by AdaGrad's diagonal if ``diagonal``."""
 
     descends = True
@@ -28,21 +35,21 @@ class GradientDescent(Evaluated):
         super().__init__(objective)
         self.diagonal, self.schedule = diagonal, schedule
 
-    def fresh(self, theta: Both) -> dict[str, Any]:
+    def fresh(self, theta: Both) -> DescentMemory:
         """The last length and the sums of squares."""
-        return {"length": 1.0, "squares": zeros_like(theta) if self.diagonal else ()}
+        return {"length": 1.0, "squares": zeros_like(theta) if self.diagonal else None}
 
-    def step(self, state: TowerState) -> TowerState:
+    def step(self, state: TowerState[DescentMemory]) -> TowerState[DescentMemory]:
         """Five steps."""
         for _ in range(STEPS):
             state = self._once(state)
         return state
 
-    def _once(self, state: TowerState) -> TowerState:
+    def _once(self, state: TowerState[DescentMemory]) -> TowerState[DescentMemory]:
         point, memory = self.at(state), state.memory
         gradient = self.objective.gradient(point)
         squares = memory["squares"]
-        if self.diagonal:
+        if squares is not None:
             squares, direction = adagrad(squares, gradient)
         else:
             direction = leafwise(np.negative, gradient)

@@ -5,13 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
 from everypair.neural.objective import TowerObjective
-from everypair.neural.optimizers.estimates import RATIO, Draws
+from everypair.neural.optimizers.estimates import RATIO, Draws, EstimateMemory
 from everypair.neural.trees import Both
 
 
@@ -24,11 +22,11 @@ class RandomPairs:
         self.keys = self.draws.owners * self.shape[1] + self.draws.indices  # ascending
         self.size = max(1, round(ratio * len(self.keys)))
 
-    def fresh(self) -> dict[str, Any]:
+    def fresh(self) -> EstimateMemory:
         """Nothing."""
         return {}
 
-    def __call__(self, theta: Both, memory: dict[str, Any], random: np.random.Generator) -> tuple[Both, dict[str, Any]]:
+    def __call__(self, theta: Both, memory: EstimateMemory, random: np.random.Generator) -> tuple[Both, EstimateMemory]:
         """ĝ."""
         draws = self.draws
         users, items = (random.integers(size, size=self.size) for size in self.shape)

@@ -7,17 +7,15 @@ The sums over B run through Gram matrices of its factors: O(|Ô|k + (m̂ + n̂)k
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
 from everypair.neural.objective import TowerObjective
-from everypair.neural.optimizers.estimates import RATIO, Draws
+from everypair.neural.optimizers.estimates import RATIO, Draws, EstimateMemory
 from everypair.neural.trees import Both
 
 
-class Sampling:
+class SampledBlock:
     """The estimate of a random block of users and items; they need no stored pair to be drawn."""
 
     def __init__(self, objective: TowerObjective, ratio: float = RATIO) -> None:
@@ -27,11 +25,11 @@ class Sampling:
         self.sizes = tuple(max(1, round(ratio * size)) for size in self.shape)
         self.numbers = sp.csr_array((np.arange(1, len(rows.indices) + 1), rows.indices, rows.indptr), shape=self.shape)
 
-    def fresh(self) -> dict[str, Any]:
+    def fresh(self) -> EstimateMemory:
         """Nothing."""
         return {}
 
-    def __call__(self, theta: Both, memory: dict[str, Any], random: np.random.Generator) -> tuple[Both, dict[str, Any]]:
+    def __call__(self, theta: Both, memory: EstimateMemory, random: np.random.Generator) -> tuple[Both, EstimateMemory]:
         """ĝ."""
         draws = self.draws
         users, items = (np.sort(random.choice(*both, replace=False)) for both in zip(self.shape, self.sizes))

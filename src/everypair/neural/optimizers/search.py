@@ -6,7 +6,7 @@ step.
 
 from __future__ import annotations
 
-from everypair.neural.objective import Point, TowerObjective
+from everypair.neural.objective import TowerObjective, TowerPoint
 from everypair.neural.trees import Both, plus
 
 SUFFICIENT = 1e-4
@@ -26,8 +26,8 @@ def first_length(schedule: str, last: float, steps: int) -> float:
 
 
 def backtrack(
-    objective: TowerObjective, point: Point, direction: Both, slope: float, length: float
-) -> tuple[float, Point]:
+    objective: TowerObjective, point: TowerPoint, direction: Both, slope: float, length: float
+) -> tuple[float, TowerPoint]:
     """The accepted length and the point there; (0, the same point) where no length decreases L."""
     if slope < 0:
         for _ in range(TRIALS):

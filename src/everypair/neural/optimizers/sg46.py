@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair.neural.objective import TowerObjective
-from everypair.neural.optimizers.estimates import RATIO, Draws
+from everypair.neural.optimizers.estimates import RATIO, Draws, EstimateMemory
 from everypair.neural.towers import Embedded
 from everypair.neural.trees import Both, leafwise
 from everypair.types import Array
@@ -94,11 +94,11 @@ class StoredPairsEstimate:
     def __init__(self, objective: TowerObjective, ratio: float = RATIO) -> None:
         self.sampler = Sampler(objective, ratio)
 
-    def fresh(self) -> dict[str, Any]:
+    def fresh(self) -> EstimateMemory:
         """Nothing."""
         return {}
 
-    def __call__(self, theta: Both, memory: dict[str, Any], random: np.random.Generator) -> tuple[Both, dict[str, Any]]:
+    def __call__(self, theta: Both, memory: EstimateMemory, random: np.random.Generator) -> tuple[Both, EstimateMemory]:
         """ĝ."""
         one, other = self.sampler(theta, random), self.sampler(theta, random)
         first = self.sampler.gradient(theta, one, other.grams())

@@ -6,12 +6,10 @@ of steps, and lags behind the parameters after them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from everypair.neural.objective import TowerObjective
-from everypair.neural.optimizers.estimates import RATIO
+from everypair.neural.optimizers.estimates import RATIO, EstimateMemory
 from everypair.neural.optimizers.sg46 import Sampler
 from everypair.neural.trees import Both
 
@@ -24,11 +22,11 @@ class RunningGrams:
     def __init__(self, objective: TowerObjective, ratio: float = RATIO, alpha: float = ALPHA) -> None:
         self.sampler, self.alpha = Sampler(objective, ratio), alpha
 
-    def fresh(self) -> dict[str, Any]:
+    def fresh(self) -> EstimateMemory:
         """Zero matrices before the first step, as numbers that become matrices."""
         return {"grams": [np.zeros((1, 1)) for _ in range(4)]}
 
-    def __call__(self, theta: Both, memory: dict[str, Any], random: np.random.Generator) -> tuple[Both, dict[str, Any]]:
+    def __call__(self, theta: Both, memory: EstimateMemory, random: np.random.Generator) -> tuple[Both, EstimateMemory]:
         """ĝ."""
         one, other = self.sampler(theta, random), self.sampler(theta, random)
         P, pulled_P, Q, pulled_Q = (

@@ -21,6 +21,7 @@ from everypair.parallel import Chunk, balanced_chunks, run_chunks, single_thread
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.objective import Objective
 from everypair.problem.rows import RowProblem
+from everypair.solvers.loop import Volatile
 from everypair.solvers.state import Factors
 from everypair.types import Array
 
@@ -126,7 +127,7 @@ def _total(parts: list[tuple[Array, Array]]) -> _Sums:
     return _Sums(np.sum(products, axis=0, dtype=np.float64), np.sum(pulls, axis=0, dtype=np.float64))
 
 
-class CoordinateDescent:
+class CoordinateDescent(Volatile):
     """Minimise a squared-loss :class:`Objective` column by column; ``inner`` is the number of alternations on each.
 
     Residuals and columns are kept from one step to the next as long as each step is given what the last one returned.
@@ -144,7 +145,6 @@ class CoordinateDescent:
     """
 
     descends = True
-    resumable = False  # residuals are carried from sweep to sweep
     quadratic_only, structured = True, False
 
     def __init__(self, objective: Objective, inner: int = INNER) -> None:

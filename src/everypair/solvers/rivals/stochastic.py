@@ -15,7 +15,7 @@ import numpy as np
 
 from everypair.check import integer
 from everypair.kernels.losses import CUSTOM
-from everypair.kernels.stochastic import BSEARCH, DENSE, REFORM, Terms, random_updates
+from everypair.kernels.stochastic import BSEARCH, DENSE, REFORM, SampledTerms, random_updates
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.objective import Objective
 from everypair.solvers.state import Factors
@@ -94,7 +94,7 @@ class StochasticGradient:
         self._sums = np.zeros(m), np.zeros(n)
         self._last: Factors | None = None
 
-    def terms(self, rank: int) -> Terms:
+    def terms(self, rank: int) -> SampledTerms:
         """Return what the terms of F are made of, for factors of ``rank`` columns."""
         left, right = self.objective.rows
         m, n = left.n_rows, right.n_rows
@@ -104,7 +104,7 @@ class StochasticGradient:
         constant, values = float(left.values[0]), (np.empty((m, 0), left.values.dtype),) * 2
         if left.this_values is not None and left.other_values is not None:
             constant, values = 0.0, (left.this_values, left.other_values)
-        return Terms(
+        return SampledTerms(
             *self._lookup,
             indptr=left.indptr,
             indices=left.indices,

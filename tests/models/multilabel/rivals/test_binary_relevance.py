@@ -8,9 +8,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from everypair.models.multilabel.rivals import BinaryRelevance
 from everypair.models.multilabel.rivals import binary_relevance as module
-from everypair.problem.losses import get_loss
-
-LOSSES = ["squared", "logistic", "squared_hinge"]
+from everypair.problem.losses import LOSSES, get_loss
 
 
 def problem(n=120, d=15, labels=6, seed=0):
@@ -120,10 +118,10 @@ def test_more_features_than_rows(loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_sparse_equals_dense_and_threads_do_not_matter(loss):
-    dense = BinaryRelevance(loss, n_threads=1).fit(X, Y)
-    sparse = BinaryRelevance(loss, n_threads=2).fit(sp.csr_array(X), sp.csr_array(Y))
+    dense = BinaryRelevance(loss=loss, n_threads=1).fit(X, Y)
+    sparse = BinaryRelevance(loss=loss, n_threads=2).fit(sp.csr_array(X), sp.csr_array(Y))
     np.testing.assert_allclose(dense.coef_, sparse.coef_, rtol=1e-9, atol=1e-12)
-    again = BinaryRelevance(loss, n_threads=1).fit(sp.csr_array(X), sp.csr_array(Y))
+    again = BinaryRelevance(loss=loss, n_threads=1).fit(sp.csr_array(X), sp.csr_array(Y))
     np.testing.assert_array_equal(again.coef_, sparse.coef_)
     assert again.threshold_ == sparse.threshold_
 
@@ -138,13 +136,13 @@ def test_weights_equal_repetitions():
 def test_probabilities_are_offered_by_the_logistic_loss_only():
     model = BinaryRelevance().fit(X, Y)
     np.testing.assert_allclose(model.predict_proba(X), 1 / (1 + np.exp(-model.predict_scores(X))))
-    assert not hasattr(BinaryRelevance("squared"), "predict_proba")
+    assert not hasattr(BinaryRelevance(loss="squared"), "predict_proba")
 
 
 def test_natural_thresholds_and_labels_that_nobody_or_everybody_has():
     labels = np.column_stack([Y[:40, 0], np.zeros(40, int), np.ones(40, int)])
     for loss, cut in zip(LOSSES, [0.5, 0.0, 0.0]):
-        model = BinaryRelevance(loss).fit(X[:40], labels)
+        model = BinaryRelevance(loss=loss).fit(X[:40], labels)
         assert model.threshold_ == cut
         np.testing.assert_array_equal(model.predict(X)[:, 1:], [[0, 1]] * len(X))
 
@@ -165,8 +163,8 @@ def test_too_few_steps_are_said():
     ("parameters", "sentence"),
     [
         ({"loss": "hinge"}, "loss must be one of"),
-        ({"reg": 0.0}, "reg must be a positive number"),
-        ({"reg": "much"}, "reg must be a positive number"),
+        ({"reg": 0.0}, "reg must be a finite number > 0"),
+        ({"reg": "much"}, "reg must be a finite number > 0"),
         ({"tol": -1.0}, "tol must be"),
         ({"max_iter": 0}, "max_iter must be"),
     ],

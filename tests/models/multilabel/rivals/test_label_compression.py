@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
 from everypair.models.multilabel.rivals import CPLST, PLST, BinaryRelevance
-from everypair.models.multilabel.rivals import plst as module
+from everypair.models.multilabel.rivals import label_space as module
 from everypair.models.multilabel.rivals.ridge import RidgeSolver
 
 
@@ -21,7 +21,7 @@ BOTH = [PLST, CPLST]
 
 
 def plain(model, rank, **parameters):
-    return model(rank, **{"normalize": False, "fit_intercept": False, "threshold": 0.5} | parameters)
+    return model(rank=rank, **{"normalize": False, "fit_intercept": False, "threshold": 0.5} | parameters)
 
 
 @pytest.mark.parametrize("shape", [(30, 9), (9, 30)])
@@ -124,22 +124,25 @@ def test_cplst_reaches_a_lower_objective_than_plst(rank):
 @pytest.mark.parametrize("model", BOTH)
 def test_sparse_equals_dense_and_float32_stays(model):
     sparse_X = X * (np.random.default_rng(5).random(X.shape) < 0.5)
-    dense = model(3).fit(sparse_X, Y)
-    sparse = model(3, n_threads=2).fit(sp.csr_array(sparse_X), sp.csr_array(Y))
+    dense = model(rank=3).fit(sparse_X, Y)
+    sparse = model(rank=3, n_threads=2).fit(sp.csr_array(sparse_X), sp.csr_array(Y))
     np.testing.assert_allclose(dense.predict_scores(sparse_X), sparse.predict_scores(sparse_X), atol=1e-9)
-    single = model(3).fit(sparse_X.astype(np.float32), Y)
+    single = model(rank=3).fit(sparse_X.astype(np.float32), Y)
     assert single.predict_scores(sparse_X.astype(np.float32)).dtype == np.float32
 
 
 @pytest.mark.parametrize("model", BOTH)
 def test_more_codes_than_labels_are_as_many_as_labels(model):
-    assert model(100).fit(X, Y).decoder_.shape == (7, 7)
+    assert model(rank=100).fit(X, Y).decoder_.shape == (7, 7)
 
 
 def test_all_codes_equal_binary_relevance_where_the_mean_lies_in_the_features():
     """A constant feature absorbs the shift when it is not penalised; with a vanishing ridge it is not."""
     reg = 1e-9
-    scores = [m.fit(X, Y).predict_scores(X) for m in (PLST(7, reg), CPLST(7, reg), BinaryRelevance("squared", reg))]
+    scores = [
+        m.fit(X, Y).predict_scores(X)
+        for m in (PLST(rank=7, reg=reg), CPLST(rank=7, reg=reg), BinaryRelevance(loss="squared", reg=reg))
+    ]
     np.testing.assert_allclose(scores[0], scores[2], atol=1e-6)
     np.testing.assert_allclose(scores[1], scores[2], atol=1e-6)
 
@@ -147,13 +150,13 @@ def test_all_codes_equal_binary_relevance_where_the_mean_lies_in_the_features():
 @pytest.mark.parametrize("model", BOTH)
 def test_bad_input_gets_a_sentence(model):
     with pytest.raises(ValueError, match="rank must be an integer"):
-        model(0).fit(X, Y)
-    with pytest.raises(ValueError, match="reg must be a number"):
-        model(2, reg=-1.0).fit(X, Y)
+        model(rank=0).fit(X, Y)
+    with pytest.raises(ValueError, match="reg must be a finite number ≥ 0"):
+        model(rank=2, reg=-1.0).fit(X, Y)
     with pytest.raises(ValueError, match="cannot learn from missing labels"):
-        model(2).fit(X, Y, mask=Y > 0)
+        model(rank=2).fit(X, Y, mask=Y > 0)
 
 
 def test_directions_have_one_sign():
     gram = np.diag([3.0, 1.0, 2.0])
-    np.testing.assert_allclose(module._leading(gram, 2), [[1, 0], [0, 0], [0, 1]], atol=1e-12)
+    np.testing.assert_allclose(module.leading(gram, 2), [[1, 0], [0, 0], [0, 1]], atol=1e-12)

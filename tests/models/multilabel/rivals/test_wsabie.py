@@ -78,10 +78,10 @@ def test_rows_of_weight_zero_are_never_drawn():
     [
         ({"rank": 0}, "rank must be an integer"),
         ({"max_iter": 0}, "max_iter must be an integer"),
-        ({"margin": 0.0}, "margin must be a positive number"),
-        ({"learning_rate": float("nan")}, "learning_rate must be a positive number"),
-        ({"max_norm": -1}, "max_norm must be a positive number"),
-        ({"max_norm": float("inf")}, "max_norm must be a positive number"),
+        ({"margin": 0.0}, "margin must be a finite number > 0"),
+        ({"learning_rate": float("nan")}, "learning_rate must be a finite number > 0"),
+        ({"max_norm": -1}, "max_norm must be a finite number > 0"),
+        ({"max_norm": float("inf")}, "max_norm must be a finite number > 0"),
         ({"threshold": "half"}, "threshold must be a number"),
     ],
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,14 @@ from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 
-from everypair.check import integer, is_number
+from everypair import check
 from everypair.data.labels import Labels
 from everypair.kernels.binary import fit_binary
 from everypair.models.codec import storable
 from everypair.models.estimator import FittedAttribute
-from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
+from everypair.models.multilabel.base import LabelledRows, MissingLabels, MultiLabelClassifier
 from everypair.models.multilabel.rivals.ridge import RidgeSolver
+from everypair.models.parameters import estimator, number, one_of, parameter
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
 from everypair.problem.losses import LOSSES, Loss, get_loss
 from everypair.solvers.loop import Callback
@@ -46,32 +48,12 @@ class LinearLabels:
         return np.asarray(X @ self.weights)
 
 
-class BinaryRelevance(MultiLabelClassifier):
+@estimator
+class BinaryRelevance(MissingLabels, MultiLabelClassifier):
     """One ridge-regularised linear classifier per label, with missing labels if wanted.
 
     The squared loss with every label known is solved in closed form, all labels at once; everything else by Newton's
     method with conjugate gradients, label by label, in parallel.
-
-    Parameters
-    ----------
-    loss
-        ``"squared"`` ½(y − s)² with y ∈ {0, 1}, ``"logistic"`` log(1 + e^{−ys}) or ``"squared_hinge"``
-        ½ max(0, 1 − ys)² with y ∈ {−1, 1}.
-    reg
-        Weight of the ridge, ½ reg ‖w‖²: 1 / C of ``LogisticRegression``, 1 / (2 C) of ``LinearSVC``, alpha of
-        ``Ridge``.
-    unlabeled
-        ``"negative"``: whatever is not 1 in Y is a 0. ``"missing"``: only known labels count (stored entries of a
-        sparse Y, all but NaN of a dense one, or those of ``fit``'s mask).
-    normalize, fit_intercept
-        Scale rows of X to unit length, then append a constant 1, penalised like any feature.
-    threshold
-        ``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on a held-out tenth of the
-        rows, which about doubles the time of ``fit`` (with fewer than 50 rows: ½ for squared, 0 for the others).
-    max_iter, tol
-        At most so many Newton steps per label, until the gradient has shrunk to ``tol`` of its norm at w = 0.
-    n_threads
-        Number of threads, ``None`` for all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -92,43 +74,41 @@ class BinaryRelevance(MultiLabelClassifier):
            [1, 1]])
     """
 
-    def __init__(
-        self,
-        loss: str = "logistic",
-        reg: float = 1.0,
-        unlabeled: str = "negative",
-        normalize: bool = True,
-        fit_intercept: bool = True,
-        threshold: float | str = "auto",
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        n_threads: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.reg = reg
-        self.unlabeled = unlabeled
-        self.normalize = normalize
-        self.fit_intercept = fit_intercept
-        self.threshold = threshold
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_threads = n_threads
+    loss: str = parameter(
+        default="logistic",
+        text='``"squared"`` ½(y − s)² with y ∈ {0, 1}, ``"logistic"`` log(1 + e^{−ys}) or ``"squared_hinge"`` '
+        "½ max(0, 1 − ys)² with y ∈ {−1, 1}.",
+        check=one_of(*LOSSES),
+    )
+    reg: float = parameter(
+        default=1.0,
+        text="weight of the ridge, ½ reg ‖w‖²: 1 / C of ``LogisticRegression``, 1 / (2 C) of ``LinearSVC``, alpha of "
+        "``Ridge``.",
+        check=number(above=0),
+    )
+    max_iter: int = parameter(default=100, text="at most so many Newton steps per label.", check=check.integer)
+    tol: float = parameter(
+        default=1e-5,
+        text="stop when the gradient has shrunk to this share of its norm at w = 0.",
+        check=check.tolerance,
+    )
 
     n_iter_ = FittedAttribute("model")
 
-    def _fit(self, rows: LabelledRows, random: np.random.Generator, callbacks: tuple[Callback, ...]) -> LinearLabels:
+    def _fit(
+        self,
+        rows: LabelledRows,
+        parameters: SimpleNamespace,
+        random: np.random.Generator,
+        callbacks: tuple[Callback, ...],
+    ) -> LinearLabels:
         X, labels, sample_weight = rows
-        loss = self._checked_loss()
-        if not is_number(self.reg) or not 0 < self.reg < np.inf:
-            raise ValueError(f"reg must be a positive number, got {self.reg!r}.")
-        if not is_number(self.tol) or self.tol < 0:
-            raise ValueError(f"tol must be a number ≥ 0, got {self.tol!r}.")
-        max_iter = integer("max_iter", self.max_iter)
+        loss = get_loss(parameters.loss)
         if loss.quadratic and labels.known is None and min(X.shape) <= LARGEST_GRAM:
-            weights = RidgeSolver(X, self.reg, sample_weight).weights(labels.positives)
+            weights = RidgeSolver(X, parameters.reg, sample_weight).weights(labels.positives)
             steps = 1
         else:
-            weights, steps = self._by_newton(sp.csr_array(X), labels, sample_weight, loss, max_iter)
+            weights, steps = self._by_newton(sp.csr_array(X), labels, sample_weight, loss, parameters.max_iter)
         return LinearLabels(np.ascontiguousarray(weights, X.dtype), steps)  # in the rows' own precision
 
     def _by_newton(
@@ -160,13 +140,8 @@ class BinaryRelevance(MultiLabelClassifier):
             )
         return weights.T, most
 
-    def _checked_loss(self) -> Loss:
-        if not isinstance(self.loss, str) or self.loss not in LOSSES:
-            raise ValueError(f"loss must be one of {', '.join(map(repr, LOSSES))}, got {self.loss!r}.")
-        return get_loss(self.loss)
-
     def _natural_threshold(self) -> float:
-        return 0.5 * (1.0 + self._checked_loss().dislike_target)
+        return 0.5 * (1.0 + get_loss(self.loss).dislike_target)
 
     @property
     def coef_(self) -> NDArray[Any]:

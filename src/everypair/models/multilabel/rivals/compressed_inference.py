@@ -34,6 +34,7 @@ from scipy.linalg import eigh
 from scipy.special import digamma, gammaln
 
 from everypair.parallel import Chunk, even_chunks, run_chunks
+from everypair.solvers.loop import Volatile
 from everypair.types import Array64
 
 BATCH_NUMBERS = 2**21  # of the largest scratch array of a batch of rows, k·L each
@@ -152,7 +153,7 @@ class Posterior:
     objective: float | None = None
 
 
-class Inference:
+class Inference(Volatile):
     """q while training: a ``sweep`` updates every factor once, ``bound`` is the lower bound; the loop runs ``step``.
 
     ``unknown`` (n × L of booleans) marks labels to infer; ``None`` where every label is known. ``learn`` says whether
@@ -160,7 +161,6 @@ class Inference:
     """
 
     descends = True
-    resumable = False  # every factor of q is kept here
 
     def __init__(
         self,

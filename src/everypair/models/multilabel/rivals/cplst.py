@@ -12,16 +12,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from everypair.models.multilabel.rivals.plst import PLST
+from everypair.models.multilabel.rivals.label_space import LabelSpaceClassifier, Matrix
 from everypair.models.multilabel.rivals.ridge import RidgeSolver
+from everypair.models.parameters import estimator
 
 
-class CPLST(PLST):
+@estimator
+class CPLST(LabelSpaceClassifier):
     """Ridge regression to the directions of label space that the features explain best.
 
-    The same parameters and attributes as ``PLST``; only V differs. The n × n hat matrix H is never formed:
+    Only V differs from ``PLST``. The n × n hat matrix H is never formed:
     ZᵀHZ = (ZᵀX) W with W the ridge regression of all labels, from the smaller normal equations.
 
     Examples
@@ -33,9 +34,7 @@ class CPLST(PLST):
            [0, 1]])
     """
 
-    def _label_gram(
-        self, solver: RidgeSolver, Y: Any, mean: NDArray[np.float64], weights: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _label_gram(self, solver: RidgeSolver, Y: Any, mean: Matrix, weights: Matrix) -> Matrix:
         """ZᵀCZ reduced to what the features explain, (XᵀCZ)ᵀ W."""
         ones = np.ones((len(weights), 1))
         correlations = solver.correlations(Y) - solver.correlations(ones) * mean

@@ -6,23 +6,19 @@ out should be what deployment asks for: random entries, every user's last one, o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.metrics.patterns import positive_pattern, stored_pattern
-from everypair.metrics.per_row import ndcg
-from everypair.metrics.ranking import Ranker, check_truth
-from everypair.parallel import even_chunks
+from everypair.metrics.held_out import HeldOut
+from everypair.metrics.per_row import ndcg, rows_error
 from everypair.types import Array
 
 Weights = tuple[float, ...]
 GRID = (0.0, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 LENGTH = 10  # of the lists whose nDCG decides
-MOST_USERS = 10_000  # are measured, drawn at random where there are more
-MEMORY_MB = 128  # of float32 scores of one part at a time
 
 
 def search_weights(
@@ -40,24 +36,19 @@ def search_weights(
     over the starting weights with the standard error of that difference, user by user. Of equal means the one tried
     first is kept, and the starting weights are tried first.
     """
-    seen, positives = stored_pattern(train, "train"), positive_pattern(test, "held-out entries")
-    check_truth(seen, positives, "train", "held-out entries")
-    users = np.flatnonzero(np.diff(positives.indptr))
-    if len(users) > MOST_USERS:
-        users = np.sort(np.random.default_rng(seed).choice(users, MOST_USERS, replace=False))
-    seen, positives = seen[users], positives[users]
+    held_out = HeldOut(train, test, random_state=seed, n_threads=n_threads)
 
     def measure(candidates: list[Weights]) -> list[Array]:
-        rankers = [Ranker(seen, positives, top=0) for _ in candidates]
-        for first, beyond in even_chunks(len(users), max(1, MEMORY_MB * 2**18 // positives.shape[1])):
-            parts = scale_parts(users[first:beyond])
-            for ranker, weights in zip(rankers, candidates):
+        def score_users(users: NDArray[np.int64]) -> Iterator[Array]:
+            parts = scale_parts(users)
+            for weights in candidates:
                 total = np.zeros_like(parts[0])
                 for weight, scores in zip(weights, parts):
                     if weight:
                         total += scores.dtype.type(weight) * scores
-                ranker.add(np.arange(first, beyond), total, n_threads)
-        return [ndcg(ranker.ranking, LENGTH) for ranker in rankers]
+                yield total
+
+        return [ndcg(ranking, LENGTH) for ranking in held_out.rankings(score_users, len(candidates))]
 
     best: Weights = tuple(map(float, start))
     (reference,) = measure([best])
@@ -77,11 +68,7 @@ def _row(weights: Weights, values: Array, reference: Array) -> dict[str, Any]:
     return {
         "weights": list(weights),
         f"ndcg@{LENGTH}": float(values.mean()),
-        "standard_error": _standard_error(values),
+        "standard_error": rows_error(values),
         "gain": float(gains.mean()),
-        "gain_standard_error": _standard_error(gains),
+        "gain_standard_error": rows_error(gains),
     }
-
-
-def _standard_error(values: Array) -> float:
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")

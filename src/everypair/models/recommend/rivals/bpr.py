@@ -109,8 +109,8 @@ class BPR(Iterating, TrainedAttributes, Recommender):
     )
     triple_weight: str = parameter(
         default="user",
-        text='"user": a_i = 1/|Ω̄_i|, so that every positive counts the same, as usual with sampled negatives; "equal": '
-        "a_i = 1, the plain sum over all triples of NegSel's (B.4).",
+        text='"user": a_i = 1/|Ω̄_i|, so that every positive counts the same, as usual with sampled negatives;'
+        ' "equal": a_i = 1, the plain sum over all triples of NegSel\'s (B.4).',
         check=one_of("user", "equal"),
     )
     max_iter: int = parameter(default=60, text="epochs of |Ω⁺| updates each.", check=check.integer)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from everypair import check
 from everypair.data.pairs import Pairs
-from everypair.data.sampling import Sampling, check_sampling_scheme
+from everypair.data.sampling import SCHEMES, Sampling, check_sampling_scheme
 from everypair.models.codec import storable
 from everypair.models.estimator import FittedAttribute
 from everypair.models.parameters import Training, checked, estimator, number, parameter, stop_rules
@@ -40,6 +40,7 @@ from everypair.training.train import train
 from everypair.training.validation import make_validator
 from everypair.training.warm_up import sweep_on_two_pairs
 from everypair.types import Array
+from everypair.words import listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,8 +111,7 @@ class SubsampledParameters(Training):
     loss: str | Loss = parameter(default="squared", text="as in OneClassMF.", check=lambda name, value: get_loss(value))
     scheme: str = parameter(
         default="uniform",
-        text='how negatives are drawn: "uniform", "user-count", "item-count", "item-rarity" or "item-inverse", see '
-        "everypair.data.sampling.",
+        text=f"how negatives are drawn: {listed(SCHEMES, 9)}; see everypair.data.sampling.",
         check=lambda name, value: check_sampling_scheme(value),
     )
     ratio: float = parameter(default=1.0, text="number of negatives per positive, |Ω⁻|/|Ω⁺|.", check=number(least=0))
@@ -201,12 +201,19 @@ class SubsampledMF(SubsampledParameters, SideParameters, FactorizationAttributes
         negatives = Negatives.from_scheme(pairs, 0.0, value=value)
         fold_in_seed = int(random.integers(2**63))
         sides = read_sides((values.users, values.items), pairs.shape, data.features, graphs, dtype)
-        informed = (sides[0].information, sides[1].information)
+        information = (sides[0].information, sides[1].information)
         drawn: list[tuple[Array, Array]] = []
 
         def objective_of(counted: Pairs) -> Objective:
             return Objective(
-                counted, loss, negatives, ridge, layout=layout, dtype=dtype, n_threads=threads, informed=informed
+                counted,
+                loss,
+                negatives,
+                ridge,
+                layout=layout,
+                dtype=dtype,
+                n_threads=threads,
+                side_information=information,
             )
 
         def draw() -> Objective:
@@ -224,7 +231,7 @@ class SubsampledMF(SubsampledParameters, SideParameters, FactorizationAttributes
             Resampled(objective, draw, make_solver, random) if values.resample else make_solver(objective), begin,
             rules, validate=validate, callbacks=callbacks, verbose=self.verbose,
             warm_up=sweep_on_two_pairs(make_solver, objective, layout.columns),
-            identity=(self, pairs, informed, data.validation, None if start is None else begin),
+            identity=(self, pairs, information, data.validation, None if start is None else begin),
         )  # fmt: skip
         rows, columns = drawn[0]
         self.state_ = data.named(

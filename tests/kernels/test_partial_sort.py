@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from everypair.kernels.greatest import drop_least, greatest_first
+from everypair.kernels.partial_sort import drop_least, greatest_first
 
 
 def lists():

@@ -1,7 +1,7 @@
 """Read-only arrays for kernels: numba compiles a kernel once more for arrays that cannot be written to.
 
-A memory-mapped matrix is read-only. Kernels only read the pairs, so they are lent its memory as if it could be written
-to; nothing that is lent may leave the problem that kernels solve.
+A memory-mapped matrix is read-only. Kernels only read the pairs, so they see its memory as if it could be written
+to; no such view may leave the problem that kernels solve.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from everypair.types import Array
 
 
-class _Lent:
+class _Writable:
     """Shows the memory of an array, which it keeps alive."""
 
     def __init__(self, array: Array) -> None:
@@ -20,12 +20,13 @@ class _Lent:
         self.__array_interface__ = {**shown, "data": (shown["data"][0], False)}
 
 
-def lent(array: Array) -> Array:
+def writable_view(array: Array) -> Array:
     """Return the array, or a view of a read-only one that kernels take like any other.
 
     >>> numbers = np.arange(3)
     >>> numbers.setflags(write=False)
-    >>> lent(numbers).flags.writeable, lent(numbers).tolist(), np.shares_memory(lent(numbers), numbers)
+    >>> view = writable_view(numbers)
+    >>> view.flags.writeable, view.tolist(), np.shares_memory(view, numbers)
     (True, [0, 1, 2], True)
     """
-    return array if array.flags.writeable else np.asarray(_Lent(array))
+    return array if array.flags.writeable else np.asarray(_Writable(array))

@@ -38,12 +38,12 @@ def check_folder(folder: Any) -> None:
         raise ValueError(f"{folder} cannot be made: {failure.strerror or failure}.") from failure
 
 
-def write_lists(path: str, users: Array, items: NDArray[np.int32], scores: Array, item_ids: Array | None) -> None:
-    """One row per user and item: user, item, score and rank (from 1); −1 stands for none and is left out."""
+def write_lists(path: str, users: Array, items: NDArray[Any], scores: Array, item_ids: Array | None = None) -> None:
+    """One row per user and item: user, item, score and rank (from 1); a score of −∞ stands for none and is left out."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    there = items >= 0
+    there = ~np.isneginf(scores)
     ranks = np.broadcast_to(np.arange(1, items.shape[1] + 1, dtype=np.int32), items.shape)
     table = pa.table(
         {

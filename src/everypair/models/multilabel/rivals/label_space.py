@@ -1,0 +1,89 @@
+"""Codes of the labels in an orthonormal basis of few directions, a ridge regression to them, and back.
+
+Z = Y − 1ȳᵀ,   V = directions of label space (L × k),
+W = argmin ½ ‖ZV − XW‖² + ½ reg ‖W‖²,   s_i = x_i W Vᵀ + ȳ
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from everypair import check
+from everypair.models.codec import storable
+from everypair.models.estimator import FittedAttribute
+from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
+from everypair.models.multilabel.rivals.ridge import RidgeSolver
+from everypair.models.parameters import estimator, number, parameter
+from everypair.solvers.loop import Callback
+
+Matrix = NDArray[np.float64]
+
+
+@storable
+@dataclass(frozen=True)
+class LabelCodes:
+    """s = x C Vᵀ + ȳ: ``codes`` C (d × k), ``decoder`` V (L × k) and the labels' ``mean``."""
+
+    codes: NDArray[Any]
+    decoder: NDArray[Any]
+    mean: NDArray[Any]
+
+    def scores(self, X: Any) -> NDArray[Any]:
+        """X C Vᵀ + ȳ."""
+        return np.asarray((X @ self.codes) @ self.decoder.T + self.mean)
+
+
+@estimator
+class LabelSpaceClassifier(MultiLabelClassifier):
+    """Base of regressions to label space: a subclass tells whose leading eigenvectors V are."""
+
+    rank: int = parameter(
+        default=10,
+        text="number of codes; at most the number of labels, where it equals ridge regression on each label.",
+        check=check.integer,
+    )
+    reg: float = parameter(
+        default=1.0,
+        text="weight of the ridge, ½ reg ‖W‖²; 0 for the least-squares solution of least norm.",
+        check=number(least=0),
+    )
+
+    codes_ = FittedAttribute("model")
+    decoder_ = FittedAttribute("model")
+    mean_ = FittedAttribute("model")
+
+    def _fit(
+        self,
+        rows: LabelledRows,
+        parameters: SimpleNamespace,
+        random: np.random.Generator,
+        callbacks: tuple[Callback, ...],
+    ) -> LabelCodes:
+        X, labels, sample_weight = rows
+        n, n_labels = labels.shape
+        weights = np.ones(n) if sample_weight is None else sample_weight
+        Y = labels.positives.astype(np.float64)
+        mean = np.asarray(weights @ Y) / weights.sum()
+        solver = RidgeSolver(X, parameters.reg, sample_weight)
+        V = leading(self._label_gram(solver, Y, mean, weights), min(parameters.rank, n_labels))
+        codes = solver.weights(np.asarray(Y @ V) - mean @ V)
+        return LabelCodes(codes.astype(X.dtype), V.astype(X.dtype), mean.astype(X.dtype))
+
+    def _label_gram(self, solver: RidgeSolver, Y: Any, mean: Matrix, weights: Matrix) -> Matrix:
+        """The L × L matrix whose leading eigenvectors are V."""
+        raise NotImplementedError
+
+
+def leading(gram: Matrix, rank: int) -> Matrix:
+    """Eigenvectors of the ``rank`` greatest eigenvalues, greatest first, each with its largest entry positive."""
+    size = len(gram)
+    _, vectors = scipy.linalg.eigh(gram, subset_by_index=(size - rank, size - 1), check_finite=False)
+    vectors = vectors[:, ::-1]
+    largest = np.abs(vectors).argmax(axis=0)
+    return np.asarray(vectors * np.sign(vectors[largest, np.arange(rank)]))
