@@ -39,6 +39,7 @@ from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.problem import Loss
+from everypair.problem.losses import LOSSES
 
 Fit = Callable[[], Any]
 M, N, RANK = 60, 40, 5
@@ -105,7 +106,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         options = {"rank": RANK, "max_iter": 4, "tol": 0, "random_state": 3, **options}
         return lambda: kind(**options).fit(matrix, **(more or {}))
 
-    for loss in ("squared", "logistic", "squared_hinge"):
+    for loss in LOSSES:
         yield f"one-class {loss}", full(loss=loss)
         yield f"one-class {loss} float64 dislikes", full(data.disliked, loss=loss, dtype="float64")
     yield "one-class own loss", full(loss=pseudo_huber())
@@ -179,7 +180,7 @@ def classifiers(data: Data) -> Iterator[tuple[str, Fit]]:
         return lambda: kind(**options).fit(X, data.Y, weight, **more)
 
     fixed: dict[str, Any] = {"reg": 0.5, "threshold": 0.2, "rank": 4}
-    for loss in ("squared", "logistic", "squared_hinge"):
+    for loss in LOSSES:
         yield f"multi-label {loss}", labelled(MultiLabelMF, loss=loss, **fixed)
         yield f"multi-label {loss} same", labelled(MultiLabelMF, loss=loss, negative_loss="same", **fixed)
         yield (

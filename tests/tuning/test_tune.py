@@ -290,7 +290,7 @@ def test_ctrl_c_keeps_the_best_so_far(monkeypatch):
 
 
 def test_ctrl_c_inside_a_sweep_of_a_trial(monkeypatch):
-    watch, calls = trial.Watch.__call__, []
+    watch, calls = trial.SweepWatch.__call__, []
 
     def pressed(self, sweep):
         calls.append(1)
@@ -299,7 +299,7 @@ def test_ctrl_c_inside_a_sweep_of_a_trial(monkeypatch):
             time.sleep(1)
         return watch(self, sweep)
 
-    monkeypatch.setattr(trial.Watch, "__call__", pressed)
+    monkeypatch.setattr(trial.SweepWatch, "__call__", pressed)
     with pytest.warns(InterruptedTraining, match="best so far") as said:
         found = tune(model(), MATRIX, trials=30)
     assert (len(said), found.interrupted) == (1, True)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from everypair.column_names import find_role
-from everypair.data.tables import Table, listed_names, resolve_names
+from everypair.data.tables import Table, resolve_names
+from everypair.words import listed
 
 AUTO = "auto"
 ROLES = ("user", "item", "weight", "time")
@@ -59,7 +60,7 @@ def choose_columns(table: Table, arguments: dict[str, Any], min_rating: Any, cou
     if min_rating is not None and chosen["weight"] is None:
         raise ValueError(
             f"{table.place}min_rating={min_rating!r} needs a column of ratings, and none of "
-            f"{listed_names(table.names)} looks like it: name it with weight=."
+            f"{listed(table.names, 20)} looks like it: name it with weight=."
         )
     return EventColumns(**chosen, guessed=frozenset(guessed), note=note)
 
@@ -78,7 +79,7 @@ def _by_name(table: Table, free: list[Hashable], roles: list[str], min_rating: A
             )
         elif role in ("user", "item"):
             raise ValueError(
-                f"{table.place}No column looks like the {role}: the columns are {listed_names(table.names)}. "
+                f"{table.place}No column looks like the {role}: the columns are {listed(table.names, 20)}. "
                 f"Name yours with {role}=.{_pivot_hint(free)}"
             )
     return guessed

@@ -76,8 +76,8 @@ def read_events(
     Parameters
     ----------
     source
-        A file: CSV, TSV or other delimited text, plain, gzip or zstd; Parquet or Arrow (extra ``io``); npz with an
-        array per column. Or a data frame (pandas, polars, pyarrow, …), a mapping from column names to arrays, or rows
+        A file: CSV, TSV or other delimited text or JSON lines, plain, gzip or zstd; Parquet or Arrow; npz with an array
+        per column. Or a data frame (pandas, polars, pyarrow, …), a mapping from column names to arrays, or rows
         ``(user, item)``, ``(user, item, weight)``, ``(user, item, weight, time)``.
     user, item, weight, time
         The columns, by name or by position. ``"auto"`` finds the usual names and says in one line what it took;

@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.data.ids import Ids
-from everypair.data.tables import Problems, Table, TextOptions, listed_names, open_table, resolve_names
+from everypair.data.tables import Problems, Table, TextOptions, open_table, resolve_names
 from everypair.features.matching import check_extra, positions_of
+from everypair.words import listed
 
 USUAL = (
     *(("source", "target"), ("from", "to"), ("src", "dst"), ("left", "right"), ("follower", "followee")),
@@ -86,7 +87,7 @@ def _guessed_ends(table: Table, ends: dict[str, Hashable], verbose: bool) -> dic
         if len(free) == 2 or (table.positional and len(free) > 2):
             return {"left": free[0], "right": free[1]}
     raise ValueError(
-        f"{table.place}Which columns are the ends of an edge: {listed_names(free)}? Name both with left= and right=."
+        f"{table.place}Which columns are the ends of an edge: {listed(free, 20)}? Name both with left= and right=."
     )
 
 

@@ -14,10 +14,11 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.check import as_frame
 from everypair.column_names import find_role
 from everypair.data.ids import Ids
 from everypair.data.matching import find_alike
-from everypair.data.tables import Column, Problems, Table, listed_names, resolve_names
+from everypair.data.tables import Column, Problems, Table, resolve_names
 from everypair.data.tables.frames import FrameTable
 from everypair.types import Array
 from everypair.words import listed
@@ -41,12 +42,12 @@ def find_row_ids(table: Table, source: Any, id: Hashable | None, ids: Ids, featu
     if id is None:
         return RowIds(table, None)
     frame = nw.from_native(source, eager_only=True, pass_through=True)
-    index = index_of(frame) if isinstance(frame, nw.DataFrame) else None
+    index = index_of(frame, numbers=id == INDEX) if isinstance(frame, nw.DataFrame) else None
+    by_index = None if index is None else RowIds(FrameTable({INDEX: index}), INDEX)
     if id == INDEX and INDEX not in table.names:
-        whole = nw.maybe_get_index(frame) if isinstance(frame, nw.DataFrame) else None
-        if whole is None:
+        if by_index is None:
             raise ValueError(f"{table.place}id='index' is for pandas frames: name the column with the ids, id=.")
-        return RowIds(FrameTable({INDEX: whole.to_numpy()}), INDEX)
+        return by_index
     if id != "auto":
         return RowIds(table, resolve_names(table, {"id": id})["id"])
     free = [name for name in table.names if name not in features]
@@ -54,10 +55,10 @@ def find_row_ids(table: Table, source: Any, id: Hashable | None, ids: Ids, featu
     usual = roles or plain
     if len(usual) == 1:
         return RowIds(table, usual[0])
-    if not usual and index is not None:
-        return RowIds(FrameTable({INDEX: index}), INDEX)
+    if not usual and by_index is not None:
+        return by_index
     raise ValueError(
-        f"{table.place}Which column holds the ids: {listed_names(usual or free)}? Say id=, or id=None if the rows are "
+        f"{table.place}Which column holds the ids: {listed(usual or free, 20)}? Say id=, or id=None if the rows are "
         "in the order of ids."
     )
 
@@ -177,22 +178,25 @@ def id_columns(names: list[Any], sides: tuple[int, ...] = (0, 1)) -> tuple[list[
     return roles, [name for name in names if isinstance(name, str) and name.casefold() == "id"]
 
 
-def index_of(frame: nw.DataFrame[Any]) -> Array | None:
-    """Return what a pandas frame's index holds, None where it only numbers the rows."""
+def index_of(frame: nw.DataFrame[Any], numbers: bool = False) -> Array | None:
+    """Return what a pandas frame's index holds; None where it only ``numbers`` the rows, unless that will do."""
     index = nw.maybe_get_index(frame)
-    return None if index is None or type(index).__name__ == "RangeIndex" else np.asarray(index.to_numpy())
+    only_numbers = type(index).__name__ == "RangeIndex"
+    return None if index is None or (only_numbers and not numbers) else np.asarray(index.to_numpy())
 
 
-def candidate_ids(frame: nw.DataFrame[Any], side: int, name: str) -> Iterator[tuple[Any, Ids]]:
-    """What may name the rows of a frame, the likeliest first: columns of usual names, then None for the index."""
-    for column in (one for kind in id_columns(frame.columns, (side,)) for one in kind):
-        values = frame[column].to_numpy()
+def candidate_ids(source: Any, side: int, name: str) -> Iterator[tuple[Any, Ids]]:
+    """What may name the rows of a frame or of a mapping of columns, the likeliest first: columns, None for an index."""
+    frame = as_frame(source, name)
+    roles, plain = id_columns(list(source) if frame is None else frame.columns, (side,))
+    for column in (*roles, *plain):
+        values = np.asarray(source[column]) if frame is None else frame[column].to_numpy()
         if values.dtype.kind in "iuOU":
             try:
                 yield column, Ids(values)
             except (TypeError, ValueError):  # repeated, missing or mixed: a feature, or refused as text
                 continue
-    index = index_of(frame)
+    index = None if frame is None else index_of(frame)
     if index is not None:
         try:
             yield None, Ids(index)

@@ -130,24 +130,13 @@ def ids_of(features: Any) -> Ids | None:
     return next((part.ids for part in parts if isinstance(part, NamedColumns) and part.ids is not None), None)
 
 
-def _described(features: Any, seen: Seen, side: int, name: str) -> Any:
-    if isinstance(features, NamedColumns | FeatureTable):
-        return named_columns(features, name)
-    encoder = seen.encoder if seen.encoder is not None and _is_table(features, name) else None
-    frame = as_frame(features, name)
-    if frame is None and encoder is None:
-        return features
-    trained = {feature.column for feature in encoder.features} if encoder is not None else {*(seen.names or ())}
-    if frame is None:
-        roles, plain = id_columns([column for column in features if column not in trained], (side,))
-        candidates = [(column, Ids(features[column])) for column in (*roles, *plain)[:1]]
-    else:
-        candidates = [(column, ids) for column, ids in candidate_ids(frame, side, name) if column not in trained]
-    column, ids = candidates[0] if candidates else (None, None)
-    if encoder is not None:
-        return NamedColumns(encoder.transform(features), encoder.names, ids)
-    assert frame is not None
-    return replace(_numbers(frame, name, column), ids=ids)
+def _described(features: Any, own: Seen, side: int, name: str) -> Any:
+    columns = named_columns(features, name, own)
+    if columns is None or isinstance(features, NamedColumns | FeatureTable):
+        return features if columns is None else columns
+    trained = own.names if own.encoder is None else [feature.column for feature in own.encoder.features]
+    ids = (ids for column, ids in candidate_ids(features, side, name) if column not in (trained or ()))
+    return replace(columns, ids=next(ids, None))
 
 
 def _is_table(features: Any, name: str) -> bool:

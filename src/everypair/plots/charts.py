@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from everypair.plots.canvas import COLOURS, legend, plain_logarithms
-from everypair.plots.measure import Group, Measured
+from everypair.plots.measure import Group, MeasuredModel
 from everypair.types import Array
 
 FEW = 6  # values that each get a tick
@@ -87,7 +87,7 @@ def draw_times(axes: Any, times: Array, dates: bool) -> None:
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
 
 
-def draw_metrics(axes: Any, models: Sequence[Measured], names: Sequence[str]) -> None:
+def draw_metrics(axes: Any, models: Sequence[MeasuredModel], names: Sequence[str]) -> None:
     """Means with 95 % intervals, models beside each other."""
     places = np.arange(len(names))[::-1]
     for number, (measured, colour) in enumerate(zip(models, SHADES)):
@@ -129,7 +129,7 @@ def draw_groups(axes: Any, groups: dict[str, list[Group]], across: str, up: str)
     legend(axes)
 
 
-def draw_exposure(axes: Any, models: Sequence[Measured], consumed: Array) -> None:
+def draw_exposure(axes: Any, models: Sequence[MeasuredModel], consumed: Array) -> None:
     """Cumulative share of recommendations over items by popularity, beside that of the events themselves."""
     across = np.arange(1, len(consumed) + 1) / len(consumed)
     for measured, colour in zip(models, SHADES):

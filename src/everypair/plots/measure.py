@@ -31,7 +31,7 @@ class Group(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredModel:
     """One model on the test pairs."""
 
     name: str
@@ -43,7 +43,7 @@ class Measured:
     recommended: Array  # of the users with a test positive
 
 
-def measure_model(name: str, model: Any, train: Any, test: Any) -> Measured:
+def measure_model(name: str, model: Any, train: Any, test: Any) -> MeasuredModel:
     """Rank, recommend and group."""
     seen, positives = stored_pattern(train, "train"), positive_pattern(test, "test")
     liked = positive_pattern(train, "train")
@@ -53,7 +53,7 @@ def measure_model(name: str, model: Any, train: Any, test: Any) -> Measured:
     popularity = np.bincount(liked.indices, minlength=liked.shape[1])
     recommended_positives = hits(recommended, positives[users])
     quality = ndcg(ranking, LENGTH)[users]
-    return Measured(
+    return MeasuredModel(
         name,
         summarise(ranking, [1, 5, LENGTH], "test"),
         beyond_accuracy(recommended, train, test, [LENGTH], users=users),

@@ -20,7 +20,7 @@ from everypair.models.recommend.counts import Popularity
 from everypair.models.recommend.recommender import known_ids
 from everypair.plots import charts, page
 from everypair.plots.canvas import import_matplotlib, new_figure, to_svg
-from everypair.plots.measure import LENGTH, Measured, measure_model
+from everypair.plots.measure import LENGTH, MeasuredModel, measure_model
 from everypair.store.write import check_place, replacing
 from everypair.tuning.result import Tuning
 from everypair.words import in_digits
@@ -136,7 +136,7 @@ def check_report(path: Any) -> None:
     import_matplotlib()
 
 
-def _headline(measured: Measured, floor: Measured) -> str:
+def _headline(measured: MeasuredModel, floor: MeasuredModel) -> str:
     name = f"ndcg@{LENGTH}"
     low, high = measured.metrics.interval(name)
     share = measured.metrics[name] / floor.metrics[name] if floor.metrics[name] else math.inf
@@ -200,7 +200,7 @@ def _convergence(model: Any, tuning: Tuning | None) -> str:
     return page.section("Convergence", "No sweep should raise the objective.", page.figures(pictures))
 
 
-def _quality(measured: Measured, floor: Measured) -> str:
+def _quality(measured: MeasuredModel, floor: MeasuredModel) -> str:
     drawing, axes = new_figure(height=3.6)
     charts.draw_metrics(axes, [measured, floor], SHOWN)
     rows = [(name, _interval(measured, name), _interval(floor, name)) for name in SHOWN]
@@ -216,7 +216,7 @@ def _quality(measured: Measured, floor: Measured) -> str:
     )
 
 
-def _groups(measured: Measured, floor: Measured) -> str:
+def _groups(measured: MeasuredModel, floor: MeasuredModel) -> str:
     pictures = []
     for name, caption, across, up, groups in (
         ("activity", "By user activity", "training events of the user", f"ndcg@{LENGTH}",
@@ -230,7 +230,7 @@ def _groups(measured: Measured, floor: Measured) -> str:
     return page.section("For whom, and for what", "Where the quality comes from.", page.figures(pictures))
 
 
-def _catalogue(measured: Measured, floor: Measured, train: Any) -> str:
+def _catalogue(measured: MeasuredModel, floor: MeasuredModel, train: Any) -> str:
     liked = positive_pattern(train, "train")
     consumed = np.sort(np.bincount(liked.indices, minlength=liked.shape[1]))[::-1].cumsum() / liked.nnz
     drawing, axes = new_figure()
@@ -276,7 +276,9 @@ def _sensitivity(tuning: Tuning) -> str:
     )
 
 
-def _samples(measured: Measured, train: Any, test: Any, names: tuple[Any, Any], count: int, random_state: int) -> str:
+def _samples(
+    measured: MeasuredModel, train: Any, test: Any, names: tuple[Any, Any], count: int, random_state: int
+) -> str:
     positives, liked = positive_pattern(test, "test"), positive_pattern(train, "train")
     users = np.flatnonzero(np.diff(positives.indptr))
     chosen = np.sort(np.random.default_rng(random_state).permutation(len(users))[:count])
@@ -323,12 +325,12 @@ def _described(model: Any) -> str:
     return " ".join(repr(model).split())
 
 
-def _interval(measured: Measured, name: str) -> str:
+def _interval(measured: MeasuredModel, name: str) -> str:
     low, high = measured.metrics.interval(name)
     return f"{measured.metrics[name]:.4f}" + ("" if math.isnan(low) else f"  ({low:.4f} – {high:.4f})")
 
 
-def _value(measured: Measured, name: str) -> str:
+def _value(measured: MeasuredModel, name: str) -> str:
     return _signed(measured.lists[name], measured.lists.standard_errors.get(name, math.nan))
 
 

@@ -8,12 +8,15 @@ from sklearn.exceptions import NotFittedError
 
 from everypair import BPR, Blend, ItemItem, OneClassMF, Popularity, load
 from everypair.models.recommend.blend.weights import GRID, search_weights
+from everypair.models.registry import ESTIMATORS
 from everypair.testing.recommender import RecommenderContract, block_matrix, group_of
 
 MATRIX, HELD_OUT = block_matrix()
 
 
 class TestBlend(RecommenderContract):
+    offers = frozenset({*ESTIMATORS["Blend"].offers, "n_threads"})
+
     def make_model(self, **params):
         return Blend(**{"random_state": 0, **params})
 

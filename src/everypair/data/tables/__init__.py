@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from everypair.data.archive import read_archive
 from everypair.data.tables.arrow import ArrowTable, JsonLines
-from everypair.data.tables.columns import ID_TYPES, LIST_MARK, Column, Problems, Table, listed_names, resolve_names
+from everypair.data.tables.columns import ID_TYPES, LIST_MARK, Column, Problems, Table, resolve_names
 from everypair.data.tables.delimited import DelimitedTable
 from everypair.data.tables.dialect import TextOptions, find_dialect
 from everypair.data.tables.frames import FrameTable
@@ -23,7 +23,6 @@ __all__ = [
     "Problems",
     "Table",
     "TextOptions",
-    "listed_names",
     "open_table",
     "resolve_names",
 ]

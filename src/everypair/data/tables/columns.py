@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.data.ids import Ids
+from everypair.words import listed
 
 LIST_MARK = "\x1f"  # between the values of a list that is read as text: the unit separator of ASCII
 ID_TYPES = ("auto", "string", "integer")
@@ -110,7 +111,7 @@ def resolve_names(table: Table, given: Mapping[str, Any]) -> dict[str, Hashable]
             absent.append(repr(name))
     if absent:
         raise ValueError(
-            f"{table.place}There is no column {', '.join(absent)}: the columns are {listed_names(table.names)}. "
+            f"{table.place}There is no column {', '.join(absent)}: the columns are {listed(table.names, 20)}. "
             f"Name yours with {', '.join(f'{argument}=' for argument in given)}."
         )
     for argument, name in resolved.items():
@@ -118,13 +119,3 @@ def resolve_names(table: Table, given: Mapping[str, Any]) -> dict[str, Hashable]
         if twin is not None:
             raise ValueError(f"{table.place}{argument}= and {twin}= name the same column, {name!r}.")
     return resolved
-
-
-def listed_names(names: list[Hashable]) -> str:
-    """Return names for a message, not more than twenty."""
-    return ", ".join(map(repr, names[:20])) + (", …" if len(names) > 20 else "")
-
-
-def shown(text: str) -> str:
-    """Return a text for a message, cut where it is long."""
-    return repr(text if len(text) <= 40 else text[:37] + "...")

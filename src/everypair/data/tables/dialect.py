@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from everypair.column_names import PLAIN, find_role, looks_like_events
-from everypair.data.tables.columns import shown
 from everypair.data.tables.streams import open_stream
 from everypair.data.tables.words import MISSING_WORDS
+from everypair.words import shortened
 
 SAMPLE_BYTES = 1 << 16
 SAMPLE_ROWS = 100
@@ -117,10 +117,12 @@ def _no_delimiter(path: Path, text: str, options: TextOptions) -> str:
         return f"{path} is empty: it has nothing but blank lines."
     if options.delimiter is not None:
         return (
-            f"{path}: separated by {options.delimiter!r} the first line, {shown(first)}, is one field only: leave "
+            f"{path}: separated by {options.delimiter!r} the first line, {shortened(first)}, is one field only: leave "
             "out delimiter= to have it found."
         )
-    return f"{path}: no delimiter was found, the first line is {shown(first)}; say which it is, as in delimiter=';'."
+    return (
+        f"{path}: no delimiter was found, the first line is {shortened(first)}; say which it is, as in delimiter=';'."
+    )
 
 
 def _check_options(options: TextOptions) -> None:
@@ -210,7 +212,7 @@ def _header(
         header = _is_header(rows, first, named)
     if header is None:
         raise ValueError(
-            f"{path}: is the first line, {shown(', '.join(first))}, a header or an event? Say header=True, "
+            f"{path}: is the first line, {shortened(', '.join(first))}, a header or an event? Say header=True, "
             "header=False, or name the columns of a file without one: header=['user', 'item']."
         )
     return header, tuple(first) if header else tuple(range(len(first)))

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from everypair.data.ids import Ids, string_array
-from everypair.data.tables.columns import Column, Problems, Where, shown
+from everypair.data.tables.columns import Column, Problems, Where
 from everypair.data.tables.words import EARLIEST, INTEGER_ID
 from everypair.types import Array
+from everypair.words import shortened
 
 _PARTS_OF_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _ZONED = r"(?:Z|[+-]\d\d(?::?\d\d)?)$"
@@ -176,7 +177,7 @@ def check_integers(column: Column, name: Hashable, where: Where, problems: Probl
     odd = next((place for place, text in enumerate(column.ids) if not re.match(INTEGER_ID, text)), 0)
     row = int(np.argmax(column.values == odd))
     problems.add(
-        f"Column {name!r} holds {shown(column.ids[odd])} in {where(row)}, which is no integer: "
+        f"Column {name!r} holds {shortened(column.ids[odd])} in {where(row)}, which is no integer: "
         'leave out ids="integer".',
         about=name,
     )

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from everypair.data.tables.columns import Column, Problems, Where, shown
+from everypair.data.tables.columns import Column, Problems, Where
+from everypair.words import shortened
 
 MISSING_WORDS = ("", r"\N", "NULL", "null", "NaN", "nan", "NA", "N/A", "<NA>", "None")
 INTEGER_ID = r"^(?:0|-?[1-9][0-9]{0,17}|-?[1-8][0-9]{18})$"  # as Python writes it, and sure to fit int64
@@ -114,7 +115,7 @@ class IdWords:
             if any("\ud800" <= letter <= "\udfff" for letter in word):
                 raw = word.encode("utf-8", "surrogateescape").decode("latin-1")
                 problems.add(
-                    f"Column {name!r} holds {shown(raw)} in {where(self.words.index(word))}, which is not "
+                    f"Column {name!r} holds {shortened(raw)} in {where(self.words.index(word))}, which is not "
                     f"{self.encoding}: say encoding='cp1252' if it was written on Windows.",
                     about=name,
                 )
@@ -144,7 +145,7 @@ class NumberWords:
             row, word = self._bad
             hint = "write a decimal point" if _DECIMAL_COMMA.fullmatch(word) else "mend or drop that row"
             problems.add(
-                f"Column {name!r} must hold numbers: {shown(word)} in {where(row)} is no finite one; {hint}.",
+                f"Column {name!r} must hold numbers: {shortened(word)} in {where(row)} is no finite one; {hint}.",
                 about=name,
             )
         values = np.array(self._values, np.float64)
@@ -178,8 +179,8 @@ class TimeWords:
         if self._bad is not None:
             row, word = self._bad
             problems.add(
-                f"Column {name!r} must hold numbers or dates: {shown(word)} in {where(row)} is neither a number nor an "
-                "ISO date such as 2024-01-31 or 2024-01-31T18:30:00Z; convert it.",
+                f"Column {name!r} must hold numbers or dates: {shortened(word)} in {where(row)} is neither a number "
+                "nor an ISO date such as 2024-01-31 or 2024-01-31T18:30:00Z; convert it.",
                 self._error,
                 about=name,
             )

@@ -79,15 +79,13 @@ class CompletionModel(Sweeping, Estimator, Generic[Problem, Iterate]):
     row_ids_, column_ids_ : names of rows and columns where Y was a data frame, else ``None``.
     """
 
-    max_iter: int = parameter(default=500)
-    tol: float = parameter(
-        default=1e-5, text="stop when the objective falls by less than this share of itself.", check=check.tolerance
-    )
+    max_iter: int = parameter(500)
+    tol: float = parameter(1e-5, "stop when the objective falls by less than this share of itself.", check.tolerance)
     patience: int | None = parameter(
-        default=None,
-        text='stop after so many iterations without a better ``"auc"`` or ``"r2"`` at the entries of ``validation``; '
+        None,
+        'stop after so many iterations without a better ``"auc"`` or ``"r2"`` at the entries of ``validation``; '
         "the best one is kept.",
-        check=check.patience,
+        check.patience,
     )
 
     fitted_class: ClassVar[type] = Completed

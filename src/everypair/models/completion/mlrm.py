@@ -25,38 +25,34 @@ class PaperSwitches:
     """Variants of the paper and what its data become: the defaults are ours."""
 
     variant: str = parameter(
-        default="local",
-        text='``"local"``: Ŷ = M + A N Cᵀ (Algorithm 1); without features N is absent. ``"global"``: Ŷ = M, which '
-        'A N Cᵀ approximates (15). ``"transductive"``: no features, one shrinkage (12). ``"noise"``: a part Z of Y₀ is '
-        'noise (Algorithm 3); the same minimiser as ``"local"`` with λ1 and λ2 times (1 + λ3)/λ3.',
-        check=one_of(*VARIANTS),
+        "local",
+        '``"local"``: Ŷ = M + A N Cᵀ (Algorithm 1); without features N is absent. ``"global"``: Ŷ = M, which A N '
+        'Cᵀ approximates (15). ``"transductive"``: no features, one shrinkage (12). ``"noise"``: a part Z of Y₀ '
+        'is noise (Algorithm 3); the same minimiser as ``"local"`` with λ1 and λ2 times (1 + λ3)/λ3.',
+        one_of(*VARIANTS),
     )
-    noise_reg: float | None = parameter(
-        default=None, text='λ3 of ``variant="noise"``, 1 by default.', check=or_none(number(above=0))
-    )
+    noise_reg: float | None = parameter(None, 'λ3 of ``variant="noise"``, 1 by default.', or_none(number(above=0)))
     accelerate: bool = parameter(
-        default=True,
-        text="momentum; the optimum is the same, the iterates are those of the paper without it.",
-        check=check.flag,
+        True, "momentum; the optimum is the same, the iterates are those of the paper without it.", check.flag
     )
     coding: str | None = parameter(
-        default="centred",
-        text='what observed entries become in Y₀. ``"centred"``: values less the mean of those observed in their '
-        "row, so that unobserved means average. ``None``: as they are, the paper's. For data of two values also "
+        "centred",
+        'what observed entries become in Y₀. ``"centred"``: values less the mean of those observed in their row, '
+        "so that unobserved means average. ``None``: as they are, the paper's. For data of two values also "
         '``"01"``: the smaller one is 0, which the loss cannot tell from unobserved, and ``"±1"``: it is −1.',
-        check=or_none(one_of("centred", "01", "±1")),
+        or_none(one_of("centred", "01", "±1")),
     )
     correct: str | None = parameter(
-        default="auto",
-        text='``"offset"`` or ``"offset-scale"`` learns an offset (and a scale) of every row at observed entries and '
+        "auto",
+        '``"offset"`` or ``"offset-scale"`` learns an offset (and a scale) of every row at observed entries and '
         'keeps within their range; ``None`` leaves scores. ``"auto"``: ``None`` for two values, else '
         '``"offset-scale"``.',
-        check=or_none(one_of("auto", *KINDS)),
+        or_none(one_of("auto", *KINDS)),
     )
     pairs: str = parameter(
-        default="columns",
-        text='``"columns"`` compares the columns of a row, ``"rows"`` the rows of a column.',
-        check=one_of("columns", "rows"),
+        "columns",
+        '``"columns"`` compares the columns of a row, ``"rows"`` the rows of a column.',
+        one_of("columns", "rows"),
     )
 
 
@@ -95,7 +91,7 @@ class MLRM(
     [0, 6]
     """
 
-    max_iter: int = parameter(default=300)
+    max_iter: int = parameter(300)
 
     def _check(self, data: CompletionData) -> None:
         if self.noise_reg is not None and self.variant != "noise":

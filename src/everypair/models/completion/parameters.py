@@ -13,18 +13,14 @@ AUTO = '``"auto"``: chosen at a fifth of the observed entries by a path with war
 class NuclearNorm:
     """What every completion model of low rank has."""
 
-    nuclear_reg: float | str = parameter(
-        default="auto", text=f"weight of the nuclear norm, or {AUTO}.", check=or_auto(number(above=0))
-    )
+    nuclear_reg: float | str = parameter("auto", f"weight of the nuclear norm, or {AUTO}.", or_auto(number(above=0)))
 
 
 @estimator
 class SparseWeights:
     """What every completion model has whose weights of features are sparse."""
 
-    l1_reg: float | str = parameter(
-        default="auto", text="λ2, weight of ‖N‖₁, chosen likewise.", check=or_auto(number(least=0))
-    )
+    l1_reg: float | str = parameter("auto", "λ2, weight of ‖N‖₁, chosen likewise.", or_auto(number(least=0)))
 
 
 @estimator
@@ -32,9 +28,9 @@ class SingularValues:
     """What every completion model has that shrinks singular values of "sparse + low rank" matrices."""
 
     svd: str = parameter(
-        default="auto",
-        text='``"exact"``, ``"truncated"`` or ``"auto"`` by size (truncated where both sides exceed 500).',
-        check=one_of(*METHODS),
+        "auto",
+        '``"exact"``, ``"truncated"`` or ``"auto"`` by size (truncated where both sides exceed 500).',
+        one_of(*METHODS),
     )
 
 
@@ -43,8 +39,8 @@ class FeatureOptions:
     """What every completion model has that learns from features."""
 
     orthonormal: bool = parameter(
-        default=False,
-        text="make the columns of each side's features orthonormal by QR, which takes fewer iterations but gives every "
-        "direction the same weight; features that add nothing are left out.",
-        check=check.flag,
+        False,
+        "make the columns of each side's features orthonormal by QR, which takes fewer iterations but gives every"
+        " direction the same weight; features that add nothing are left out.",
+        check.flag,
     )

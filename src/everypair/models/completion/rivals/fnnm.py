@@ -29,15 +29,15 @@ class FNNM(NuclearNorm, SparseWeights, FeatureOptions, SingularValues, MaskedMod
     """
 
     low_rank_step: float | None = parameter(
-        default=None,
-        text="μ1, the length of the steps of M; the paper has 0.1 for both, with orthonormal features. ``None``: 1, "
+        None,
+        "μ1, the length of the steps of M; the paper has 0.1 for both, with orthonormal features. ``None``: 1, "
         "the longest for which each step is the best of its model.",
-        check=or_none(number(above=0, below=2)),
+        or_none(number(above=0, below=2)),
     )
     feature_step: float | None = parameter(
-        default=None,
-        text="μ2, the length of the steps of N. ``None``: 1/(‖AᵀA‖₂‖CᵀC‖₂), the longest likewise.",
-        check=or_none(number(above=0)),
+        None,
+        "μ2, the length of the steps of N. ``None``: 1/(‖AᵀA‖₂‖CᵀC‖₂), the longest likewise.",
+        or_none(number(above=0)),
     )
 
     def _prepare(self, data: CompletionData) -> MaskedProblem:

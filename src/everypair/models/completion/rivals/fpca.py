@@ -34,15 +34,11 @@ class FPCA(NuclearNorm, SingularValues, MaskedModel[FixedPointState]):
     regularisers: ClassVar[tuple[str, ...]] = ("nuclear_reg",)
     takes_features: ClassVar[bool] = False
 
-    nuclear_reg: float | str = parameter(default="auto", text=f"the last μ, or {AUTO}.", check=or_auto(number(above=0)))
-    step: float = parameter(default=1.0, text="τ of the fixed-point steps, in (0, 2).", check=number(above=0, below=2))
-    continuation: float = parameter(
-        default=0.25, text="η, the factor from one μ to the next, in (0, 1).", check=number(above=0, below=1)
-    )
+    nuclear_reg: float | str = parameter("auto", f"the last μ, or {AUTO}.", or_auto(number(above=0)))
+    step: float = parameter(1.0, "τ of the fixed-point steps, in (0, 2).", number(above=0, below=2))
+    continuation: float = parameter(0.25, "η, the factor from one μ to the next, in (0, 1).", number(above=0, below=1))
     tol: float = parameter(
-        default=1e-4,
-        text="stop where X moves by less than this share of its norm, at the last μ.",
-        check=check.tolerance,
+        1e-4, "stop where X moves by less than this share of its norm, at the last μ.", check.tolerance
     )
 
     def _start(self, problem: MaskedProblem) -> FixedPointState:

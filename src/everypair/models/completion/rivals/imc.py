@@ -33,9 +33,9 @@ class IMC(FeatureOptions, SpannedModel[InductiveState]):
 
     regularisers: ClassVar[tuple[str, ...]] = ("reg",)
 
-    rank: int = parameter(default=20, text="k; the smaller number of features where that is less.", check=check.integer)
-    reg: float | str = parameter(default="auto", text=f"λ, or {AUTO}.", check=or_auto(number(above=0)))
-    max_iter: int = parameter(default=200)
+    rank: int = parameter(20, "k; the smaller number of features where that is less.", check.integer)
+    reg: float | str = parameter("auto", f"λ, or {AUTO}.", or_auto(number(above=0)))
+    max_iter: int = parameter(200)
 
     def _start(self, problem: MaskedProblem) -> InductiveState:
         return InductiveState.leading(problem, self.rank)

@@ -36,7 +36,7 @@ class Maxide(NuclearNorm, FeatureOptions, SpannedModel[WeightsState]):
 
     regularisers: ClassVar[tuple[str, ...]] = ("nuclear_reg",)
 
-    orthonormal: bool = parameter(default=True)
+    orthonormal: bool = parameter(True)
 
     def _start(self, problem: MaskedProblem) -> WeightsState:
         return WeightsState(np.zeros(problem.side.weights_shape))

@@ -34,9 +34,7 @@ class SIMC(NuclearNorm, SparseWeights, FeatureOptions, MaskedModel[InteractiveSt
 
     needs_features: ClassVar[bool] = True
 
-    tol: float = parameter(
-        default=1e-4, text="stop when both residuals are below this share of the norms.", check=check.tolerance
-    )
+    tol: float = parameter(1e-4, "stop when both residuals are below this share of the norms.", check.tolerance)
 
     def _start(self, problem: MaskedProblem) -> InteractiveState:
         return InteractiveState.zero(problem)
