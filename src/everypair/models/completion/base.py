@@ -147,8 +147,8 @@ class CompletionModel(Sweeping, Estimator, Generic[Problem, Iterate]):
         Parameters
         ----------
         Y : dense, NaN where unknown or with a ``mask``; or sparse, where stored entries are observed, zeros included.
-            In a data frame rows are named by the index and columns by their names: ``predict`` and ``recommend`` take these, and
-            frames of features, mask or validation are matched by name.
+            In a data frame rows are named by the index and columns by their names: ``predict`` and ``recommend`` take
+            these, and frames of features, mask or validation are matched by name.
         mask : True where an entry of Y is observed.
         left_features, right_features : one row per row (column) of Y, sparse, dense, a data frame or a dict of groups.
         validation : held-out entries in the forms of Y, measured after every iteration: ``"auc"`` and ``"aupr"`` where
