@@ -179,8 +179,8 @@ class TimeWords:
         if self._bad is not None:
             row, word = self._bad
             problems.add(
-                f"Column {name!r} must hold numbers or dates: {shortened(word)} in {where(row)} is neither a number nor "
-                "an ISO date such as 2024-01-31 or 2024-01-31T18:30:00Z; convert it.",
+                f"Column {name!r} must hold numbers or dates: {shortened(word)} in {where(row)} is neither a number "
+                "nor an ISO date such as 2024-01-31 or 2024-01-31T18:30:00Z; convert it.",
                 self._error,
                 about=name,
             )
