@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 from datasets import read, sparse
 from smoke import parse
 
-from everypair import OneClassMF
+from everypair import Newton, OneClassMF, Side
 from everypair.data import Pairs
 from everypair.features.laplacian import Laplacian
 from everypair.features.matrix import Features
@@ -75,7 +75,8 @@ def peers(options: Any) -> None:
         Y, truth = sparse(archive, "Y_train"), sparse(archive, "Y_test")
         ours_is = OneClassMF(
             rank=options.rank or rank, loss="logistic", negative_weight=weight, reg=reg, reg_exponent=0,
-            feature_reg=reg, own_vectors=(False, True), max_iter=sweeps, tol=0, cg_steps=5, random_state=0, n_threads=2,
+            users=Side(own_vectors=False, feature_reg=reg), solver=Newton(cg_steps=5), max_iter=sweeps, tol=0,
+            random_state=0, n_threads=2,
         )  # fmt: skip
 
         def ours(X: Any = X, Xt: Any = Xt, Y: Any = Y, model: OneClassMF = ours_is) -> Any:

@@ -30,6 +30,7 @@ PUBLIC_ROOMS = [
     "everypair.features",
     "everypair.metrics",
     "everypair.models.completion",
+    "everypair.models.completion.rivals",
     "everypair.models.multilabel",
     "everypair.models.multilabel.rivals",
     "everypair.plots",

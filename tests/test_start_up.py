@@ -30,6 +30,13 @@ def test_frames_are_not_imported_by_models():
     assert told(f"{code} print(*(set({SLOW}) & set(sys.modules) - before))") == []
 
 
+def test_a_matrix_is_fitted_without_pyarrow():
+    """Beyond what numba, scipy's sparse matrices and scikit-learn import by themselves."""
+    code = "import sys, numba, sklearn.base; before = set(sys.modules); import numpy as np, everypair; "
+    code += "everypair.Popularity().fit(np.eye(4)); everypair.OneClassMF(rank=1, max_iter=1).fit(np.eye(4)); "
+    assert told(f"{code} print(*({{'pyarrow', 'pandas', 'polars'}} & set(sys.modules) - before))") == []
+
+
 def test_names_are_there():
     assert set(everypair.__all__) <= set(dir(everypair))
     assert all(hasattr(everypair, name) for name in dir(everypair))

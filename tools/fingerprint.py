@@ -34,11 +34,12 @@ from everypair import (
     Side,
     SubsampledMF,
 )  # fmt: skip
-from everypair.models.completion import FNNM, FPCA, IMC, SIMC, Maxide
+from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.problem import Loss
+from everypair.problem.losses import LOSSES
 
 Fit = Callable[[], Any]
 M, N, RANK = 60, 40, 5
@@ -105,7 +106,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         options = {"rank": RANK, "max_iter": 4, "tol": 0, "random_state": 3, **options}
         return lambda: kind(**options).fit(matrix, **(more or {}))
 
-    for loss in ("squared", "logistic", "squared_hinge"):
+    for loss in LOSSES:
         yield f"one-class {loss}", full(loss=loss)
         yield f"one-class {loss} float64 dislikes", full(data.disliked, loss=loss, dtype="float64")
     yield "one-class own loss", full(loss=pseudo_huber())
@@ -179,7 +180,7 @@ def classifiers(data: Data) -> Iterator[tuple[str, Fit]]:
         return lambda: kind(**options).fit(X, data.Y, weight, **more)
 
     fixed: dict[str, Any] = {"reg": 0.5, "threshold": 0.2, "rank": 4}
-    for loss in ("squared", "logistic", "squared_hinge"):
+    for loss in LOSSES:
         yield f"multi-label {loss}", labelled(MultiLabelMF, loss=loss, **fixed)
         yield f"multi-label {loss} same", labelled(MultiLabelMF, loss=loss, negative_loss="same", **fixed)
         yield (
@@ -205,7 +206,9 @@ def completions(data: Data) -> Iterator[tuple[str, Fit]]:
     """Configurations of the completion models, with features of both sides, of one side and without."""
 
     def completed(kind: type, left: Any = data.left, right: Any = data.right, **options: Any) -> Fit:
-        return lambda: kind(max_iter=20, **options).fit(data.entries, data.observed, left, right)
+        return lambda: kind(max_iter=20, **options).fit(
+            data.entries, data.observed, left_features=left, right_features=right
+        )
 
     given = {"nuclear_reg": 2.0, "l1_reg": 0.5}
     for variant in ("local", "global", "noise", "transductive"):

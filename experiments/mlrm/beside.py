@@ -20,7 +20,7 @@ from common import Case, Store, arguments, generated, interactions, ratings
 
 from everypair import MLRM, OneClassMF
 from everypair.metrics import completion_metrics
-from everypair.models.completion import FNNM, FPCA, IMC, Maxide
+from everypair.models.completion.rivals import FNNM, FPCA, IMC, Maxide
 
 FANCY = """
 import sys, time, numpy as np
@@ -47,8 +47,8 @@ np.savez(sys.argv[2], filled=filled, seconds=time.process_time() - start)
 
 def ours(make: Any, features: bool) -> Any:
     def run(case: Case, mask: Any) -> tuple[Any, str]:
-        sides = (case.left, case.right) if features else (None, None)
-        return make().fit(case.truth, mask, *sides).complete(), "chosen at held-out observed entries"
+        sides = {"left_features": case.left, "right_features": case.right} if features else {}
+        return make().fit(case.truth, mask, **sides).complete(), "chosen at held-out observed entries"
 
     return run
 

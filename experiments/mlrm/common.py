@@ -28,7 +28,8 @@ from datasets import read, sparse
 from everypair.data.observed import Observed
 from everypair.features import SpectralFeatures
 from everypair.metrics import completion_metrics
-from everypair.models.completion import FNNM, FPCA, IMC, MLRM, SIMC, Maxide
+from everypair.models.completion import MLRM
+from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 
 RESULTS = Path(__file__).parent / "results"
 HELD_OUT = 0.2
@@ -104,16 +105,15 @@ class Method:
     nuclear: tuple[float, ...] = NUCLEAR
 
     def fit(self, case: Case, mask: Any, regularisation: dict[str, float], **limits: Any) -> Any:
-        sides = (case.left, case.right) if self.features else (None, None)
-        return self.make(**regularisation, **limits).fit(case.truth, mask, *sides)
+        sides = {"left_features": case.left, "right_features": case.right} if self.features else {}
+        return self.make(**regularisation, **limits).fit(case.truth, mask, **sides)
 
     def grid(self, case: Case, mask: Any) -> list[tuple[dict[str, float], bool]]:
         """Points of the grid and whether they lie at one of its ends, from strong to weak."""
         model = self.make()
         observed = Observed.from_matrix(case.truth, mask)
         sides = (case.left, case.right) if self.features else (None, None)
-        data = _data(model, observed, sides)
-        strongest = model._strongest(model._prepare(data))
+        strongest = model._strongest(model._prepare(model._data(observed, *sides)))
         names = [name for name in model.regularisers if strongest[name] > 0]
         shares = {"nuclear_reg": self.nuclear, "l1_reg": L1, "reg": REG}
         idle = {name: 0.0 for name in model.regularisers if name not in names}
@@ -128,12 +128,6 @@ class Method:
 def _at_end(name: str, share: float, shares: tuple[float, ...]) -> bool:
     """Whether a grid could go on from here; a nuclear norm of share 1 is M = 0, beyond which there is nothing."""
     return share == shares[-1] or (share == shares[0] and name != "nuclear_reg")
-
-
-def _data(model: Any, observed: Observed, sides: tuple[Any, Any]) -> Any:
-    from everypair.models.completion.base import Data
-
-    return Data(observed, *model._sides(observed.shape, *sides))
 
 
 def mlrm(variant: str) -> Callable[..., Any]:

@@ -47,12 +47,10 @@ def one(n: int, m: int) -> dict[str, float]:
     observed, hidden, features = generated_pairs(n, m, n * PER_ROW)
     Y = observed.to_csr()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
-    probe = MLRM(1.0, 1.0)
-    from common import _data
-
-    nuclear, l1 = probe._prepare(_data(probe, observed, (features, None))).ranking.strongest()
+    probe = MLRM()
+    nuclear, l1 = probe._prepare(probe._data(observed, features, None)).ranking.strongest()
     start, wall = time.process_time(), time.perf_counter()
-    model = MLRM(ABOVE_NOISE * nuclear, 0.05 * l1, max_iter=30).fit(Y, left_features=features)
+    model = MLRM(nuclear_reg=ABOVE_NOISE * nuclear, l1_reg=0.05 * l1, max_iter=30).fit(Y, left_features=features)
     seconds, elapsed = time.process_time() - start, time.perf_counter() - wall
     found = entry_metrics(model.predict(hidden.rows, hidden.indices), hidden.values)
     return {
@@ -68,7 +66,7 @@ def ml100k() -> dict[str, float]:
     case = ratings()
     mask = case.draw(0.8, 0)
     start, wall = time.process_time(), time.perf_counter()
-    model = MLRM().fit(sp.csr_array(np.where(mask, case.truth, 0)), None, case.left, case.right)
+    model = MLRM().fit(sp.csr_array(np.where(mask, case.truth, 0)), left_features=case.left, right_features=case.right)
     seconds, elapsed = time.process_time() - start, time.perf_counter() - wall
     rows, columns = np.nonzero(case.hidden(mask))
     found = entry_metrics(model.predict(rows, columns), case.truth[rows, columns])

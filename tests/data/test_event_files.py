@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from everypair.data import Ids, read_events
-from everypair.data.tables import delimited
+from everypair.data.tables import row_blocks
 
 TEXT = """user_id,item_id,count,timestamp
 bob,20,1,5
@@ -111,7 +111,7 @@ def test_large_random_file_like_pandas_cut_into_small_blocks(tmp_path, monkeypat
     arguments = {"user": "user", "item": "item", "weight": "w", "time": "t"}
     want = read_events(frame, **arguments)
     for block in (1 << 23, 64, 1000):
-        monkeypatch.setattr(delimited, "BLOCK_BYTES", block)
+        monkeypatch.setattr(row_blocks, "BLOCK_BYTES", block)
         got = read_events(write(tmp_path, text), **arguments)
         assert got.user_ids == want.user_ids
         assert got.item_ids == want.item_ids
@@ -312,7 +312,7 @@ def test_one_and_two_threads_give_the_same_bits(tmp_path, monkeypatch):
     rows = "".join(f"u{rng.integers(500)},i{rng.integers(90)},{rng.random():.4f}\n" for _ in range(4000))
     path = write(tmp_path, "user,item,weight\n" + rows)
     results = []
-    monkeypatch.setattr(delimited, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 1000)
     before = pa.cpu_count()
     for threads in (1, 2):
         pa.set_cpu_count(threads)

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair.data import read_events
-from everypair.data.tables import delimited
+from everypair.data.tables import delimited, row_blocks
 
 HEAD = "user,item,rating,time\n"
 GOOD = HEAD + "ann,blue,5,2024-01-01\nbob,rain,3,2024-01-02\n"
@@ -173,7 +173,7 @@ def test_other_archives(tmp_path):
 
 
 def test_a_row_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", 1 << 10)
     monkeypatch.setattr(delimited, "LONGEST_ROW", 1 << 12)
     path = tmp_path / "events.csv"
     path.write_text(GOOD + '"' + "x,y,1,1\n" * 5000)

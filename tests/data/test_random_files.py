@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from everypair.data import read_events
-from everypair.data.tables import delimited
+from everypair.data.tables import delimited, row_blocks
 from everypair.data.tables.words import MISSING_WORDS
 
 LETTERS = [*"abcxyzäß中😀019", " ", "'", ",", ";", "|", "::", "\t", '"', "\n", "\r\n", ".", "-", "+", "e", "NA", "\x1f"]
@@ -113,7 +113,7 @@ def check(seed, folder, monkeypatch):
     frame, content, options = random_file(seed)
     path = folder / "events.csv"
     path.write_bytes(content)
-    monkeypatch.setattr(delimited, "BLOCK_BYTES", [1 << 23, 4096, 700][seed % 3])
+    monkeypatch.setattr(row_blocks, "BLOCK_BYTES", [1 << 23, 4096, 700][seed % 3])
     want = expected(frame)
     if not want:
         with pytest.raises(ValueError, match=r"no events|No event is left"):

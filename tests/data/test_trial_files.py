@@ -1,6 +1,9 @@
 """Files that people met in trials: what an index, a trailing comma or a null once turned into silently wrong data."""
 
+import gzip
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -101,7 +104,7 @@ def test_json_lines(tmp_path):
     events = read_events(path, weight=None, missing="drop", verbose=False)
     assert (events.user_ids, events.item_ids) == (Ids(["007", "ann"]), Ids([7, 8]))
     assert events.times.data.tolist() == [1704146400, 1704067200]
-    (tmp_path / "e.ndjson.gz").write_bytes(__import__("gzip").compress(path.read_bytes()))
+    (tmp_path / "e.ndjson.gz").write_bytes(gzip.compress(path.read_bytes()))
     assert read_events(tmp_path / "e.ndjson.gz", weight=None, missing="drop", verbose=False).user_ids == events.user_ids
 
 
@@ -129,9 +132,29 @@ def test_an_open_quote_in_the_last_column_of_a_small_file(tmp_path):
         read_events(write(tmp_path, 'user,"item\nann,blue\n'))
 
 
-def test_one_quote_in_a_field_is_a_character(tmp_path):
+def test_one_quote_in_a_field_is_a_character(tmp_path, monkeypatch):
+    monkeypatch.setattr(delimited.DelimitedTable, "_read_lines", lambda *_: pytest.fail("read a second time"))
     events = read_events(write(tmp_path, 'user,item\nann,5" disk\nbob,rain\n'), verbose=False)
     assert events.item_ids == Ids(['5" disk', "rain"])
+
+
+def test_an_open_quote_is_found_beside_quotes_that_are_characters(tmp_path):
+    path = write(tmp_path, 'user,item\nann,5" disk\nbob,"rain\ncem,dust\n')
+    with pytest.raises(ValueError, match="quote is opened in line 3 and never closed"):
+        read_events(path)
+
+
+def test_a_quoted_field_may_end_with_a_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(delimited.DelimitedTable, "_read_lines", lambda *_: pytest.fail("read a second time"))
+    assert read_events(write(tmp_path, 'user,item\nann,"blue\n"\n')).item_ids == Ids(["blue\n"])
+
+
+def test_a_program_ends_in_order_behind_reading(tmp_path):
+    """Threads of pyarrow's must not hold what is Python's: one that let go of it too late would abort the program."""
+    (tmp_path / "e.csv.gz").write_bytes(gzip.compress(b"user,item\n" + b"ann,blue\n" * 9000))
+    code = f"from everypair.data import read_events; read_events({str(tmp_path / 'e.csv.gz')!r})"
+    for _ in range(3):
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_text_behind_a_closing_quote_is_a_part_of_the_field(tmp_path):

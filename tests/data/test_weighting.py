@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from everypair import OneClassMF
 from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting
+from everypair.models.registry import ESTIMATORS
 from everypair.testing.recommender import RecommenderContract, block_matrix
 
 
@@ -57,6 +58,8 @@ def test_the_model_is_that_of_weighted_values():
 
 
 class TestContract(RecommenderContract):
+    offers = frozenset({*ESTIMATORS["OneClassMF"].offers, "n_threads", "dtype"})
+
     def make_model(self, **params):
         return OneClassMF(**{"rank": 3, "max_iter": 40, "random_state": 0, "weighting": ("degree", 0.25), **params})
 

@@ -138,11 +138,11 @@ def test_many_files_are_few_tasks(clients, tmp_path, monkeypatch):
     task = Tasks.task
     monkeypatch.setattr(Tasks, "task", lambda *given, **options: counted.append(given[1]) or task(*given, **options))
     cluster = Cluster(clients(2), read={"min_rating": 4})
-    pairs = cluster.pairs(cluster.tasks(), folder, None, np.float32, lambda one: one)
+    pairs = cluster.read_there(cluster.tasks(), folder, np.float32)
     assert len(counted) < 1000
     monkeypatch.setattr(event_files, "GROUP_EVENTS", 500)
     monkeypatch.setattr(id_numbers, "SAMPLES", 10)
-    others = cluster.pairs(cluster.tasks(), folder, None, np.float32, lambda one: one)
+    others = cluster.read_there(cluster.tasks(), folder, np.float32)
     assert others.shape == pairs.shape == read_events(LOG, min_rating=4, verbose=False).matrix.shape
     assert all(np.array_equal(one, other) for one, other in zip(pairs.stored, others.stored))
 

@@ -5,12 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from everypair.kernels.binary import ARMIJO, FLAT, ROUNDING, SHORTEST, fit_binary
-from everypair.problem.losses import get_loss
+from everypair.problem.losses import LOSSES, get_loss
 
 from ..problem.brute import DISLIKE_TARGETS, PLAIN_LOSSES
 
 ROWS, FEATURES, LABELS = 40, 7, 5
-LOSSES = ["squared", "logistic", "squared_hinge"]
 EXACT = {"tol": 1e-10, "max_iter": 60, "max_cg": 1000}
 
 

@@ -1,20 +1,12 @@
 import numpy as np
 import pytest
 
-from everypair.kernels.losses import (
-    LOGISTIC,
-    SQUARED,
-    SQUARED_HINGE,
-    evaluate,
-    exp_negative,
-    log_one_plus,
-    loss_terms,
-    loss_value,
-)
+from everypair.kernels.losses import LOGISTIC, evaluate, exp_negative, log_one_plus, loss_terms, loss_value
+from everypair.problem.losses import LOSSES
 
 from ..problem.brute import PLAIN_LOSSES
 
-CODES = {"squared": SQUARED, "logistic": LOGISTIC, "squared_hinge": SQUARED_HINGE}
+CODES = {name: loss.code for name, loss in LOSSES.items()}
 
 
 def test_exponential_of_negative_numbers():

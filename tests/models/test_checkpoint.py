@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair import BPR, MLRM, Checkpoint, EnsembleMF, MultiLabelMF, OneClassMF, Popularity, SubsampledMF, load
-from everypair.models.completion import FNNM, FPCA, IMC, SIMC, Maxide
+from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel.rivals import WSABIE, BayesianCompressedSensing
 from everypair.store import ModelFileError
 
@@ -27,6 +27,7 @@ PARTIAL = np.where(RNG.random((M, N)) < 0.6, RNG.normal(size=(M, 2)) @ RNG.norma
 FACTORS = {"rank": 4, "max_iter": 9, "random_state": 3}
 FIXED = {"nuclear_reg": 0.5, "max_iter": 9, "tol": 0}
 SIDES = {"user_features": LEFT, "item_features": RIGHT}
+BOTH = {"left_features": LEFT, "right_features": RIGHT}
 
 TRAININGS = {
     **{
@@ -53,14 +54,14 @@ TRAININGS = {
         MultiLabelMF, {**FACTORS, "tol": 0, "reg": 0.1, "patience": 6}, (X, Y), {"validation": (X[:20], Y[:20])},
     ),
     "wsabie": (WSABIE, FACTORS, (X, Y), {}),
-    "mlrm": (MLRM, {**FIXED, "l1_reg": 0.1}, (PARTIAL,), SIDES),
-    "mlrm, noise": (MLRM, {**FIXED, "l1_reg": 0.1, "variant": "noise", "accelerate": False}, (PARTIAL,), SIDES),
-    "mlrm, automatic": (MLRM, {"max_iter": 9, "tol": 0}, (PARTIAL,), SIDES),
-    "fnnm": (FNNM, {**FIXED, "l1_reg": 0.1}, (PARTIAL,), SIDES),
+    "mlrm": (MLRM, {**FIXED, "l1_reg": 0.1}, (PARTIAL,), BOTH),
+    "mlrm, noise": (MLRM, {**FIXED, "l1_reg": 0.1, "variant": "noise", "accelerate": False}, (PARTIAL,), BOTH),
+    "mlrm, automatic": (MLRM, {"max_iter": 9, "tol": 0}, (PARTIAL,), BOTH),
+    "fnnm": (FNNM, {**FIXED, "l1_reg": 0.1}, (PARTIAL,), BOTH),
     "fpca": (FPCA, {**FIXED, "nuclear_reg": 0.01}, (PARTIAL,), {}),
-    "imc": (IMC, {"rank": 2, "reg": 0.1, "max_iter": 9, "tol": 0}, (PARTIAL,), SIDES),
-    "maxide": (Maxide, {**FIXED, "nuclear_reg": 0.01}, (PARTIAL,), SIDES),
-    "simc": (SIMC, {**FIXED, "l1_reg": 0.1}, (PARTIAL,), SIDES),
+    "imc": (IMC, {"rank": 2, "reg": 0.1, "max_iter": 9, "tol": 0}, (PARTIAL,), BOTH),
+    "maxide": (Maxide, {**FIXED, "nuclear_reg": 0.01}, (PARTIAL,), BOTH),
+    "simc": (SIMC, {**FIXED, "l1_reg": 0.1}, (PARTIAL,), BOTH),
 }  # fmt: skip
 
 

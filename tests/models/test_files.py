@@ -29,11 +29,12 @@ from everypair import (
     TwoTower,
     load,
 )
-from everypair.models.completion import FNNM, FPCA, IMC, SIMC, Maxide
+from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.estimator import Estimator
 from everypair.models.files import model_class
 from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.models.registry import ESTIMATORS
 from everypair.models.serve_only import ServeOnlyError
 from everypair.problem import Loss
@@ -52,6 +53,7 @@ PARTIAL = np.where(RNG.random((M, N)) < 0.6, RNG.normal(size=(M, 2)) @ RNG.norma
 NEW = (RNG.random((3, N)) < 0.3).astype(float)
 FEW = {"rank": 3, "max_iter": 3, "random_state": 0}
 SIDES = {"user_features": LEFT, "item_features": RIGHT}
+BOTH = {"left_features": LEFT, "right_features": RIGHT}
 SWEEPS = {"max_iter": 4}
 FIXED = {"nuclear_reg": 0.5, "l1_reg": 0.1, **SWEEPS}
 
@@ -61,6 +63,7 @@ RECOMMENDERS = {
         **FEW, biases=True, negative_scheme=(np.ones(M), np.arange(1.0, N + 1)), weighting=("degree", 0.3)
     ).fit(EVENTS, targets=TARGETS),
     "one-class, imputed": lambda: OneClassMF(**FEW, negative_value=(np.ones((M, 1)), np.ones((N, 1)))).fit(LIKES),
+    "same loss": lambda: SameLossMF(**FEW, negative_weight=0.2).fit(EVENTS),
     "one-class, features, graph": lambda: OneClassMF(**FEW, users=Side(fit_intercept=True), dtype="float64").fit(
         EVENTS, item_graph=GRAPH, **SIDES
     ),
@@ -88,13 +91,13 @@ CLASSIFIERS = {
     "compressed sensing": lambda: BayesianCompressedSensing(rank=3, random_state=0, max_iter=3).fit(X, Y),
 }
 COMPLETIONS = {
-    "mlrm": lambda: MLRM(**FIXED).fit(PARTIAL, **SIDES),
+    "mlrm": lambda: MLRM(**FIXED).fit(PARTIAL, **BOTH),
     "mlrm, automatic": lambda: MLRM(**SWEEPS).fit(PARTIAL),
-    "fnnm": lambda: FNNM(**FIXED, orthonormal=True).fit(PARTIAL, **SIDES),
+    "fnnm": lambda: FNNM(**FIXED, orthonormal=True).fit(PARTIAL, **BOTH),
     "fpca": lambda: FPCA(nuclear_reg=0.5, **SWEEPS).fit(PARTIAL),
-    "imc": lambda: IMC(rank=2, reg=0.1, **SWEEPS).fit(PARTIAL, **SIDES),
-    "maxide": lambda: Maxide(nuclear_reg=0.5, **SWEEPS).fit(PARTIAL, **SIDES),
-    "simc": lambda: SIMC(**FIXED).fit(PARTIAL, **SIDES),
+    "imc": lambda: IMC(rank=2, reg=0.1, **SWEEPS).fit(PARTIAL, **BOTH),
+    "maxide": lambda: Maxide(nuclear_reg=0.5, **SWEEPS).fit(PARTIAL, **BOTH),
+    "simc": lambda: SIMC(**FIXED).fit(PARTIAL, **BOTH),
 }
 EVERY = RECOMMENDERS | CLASSIFIERS | COMPLETIONS
 
@@ -109,7 +112,7 @@ def answers(model):
         ]
     if hasattr(model, "complete"):
         said = [model.complete(), *model.recommend([0, 3], n=4), model.predict([1, 2], [3, 4])]
-        return said + ([] if model.state_.left_side is None else [model.complete(user_features=LEFT[:2])])
+        return said + ([] if model.state_.left_side is None else [model.complete(left_features=LEFT[:2])])
     said = [*model.recommend(n=5), model.score_users([4]), model.score_pairs([1, 2], [3, 4])]
     if getattr(model.state_, "targets", None) is None:
         said += [*model.recommend(interactions=NEW, n=3)]
@@ -292,7 +295,7 @@ def test_files_that_hold_no_model_are_refused(tmp_path):
         ({"class": "BPR"}, "does not make a BPR"),
         ({"more": 1}, "does not make a Popularity: these are not the parts of a model"),
         ({"parameters": {"n_threads": None, "colour": 1}}, "has no parameter colour"),
-        ({"state": {"object": "FactorState", "fields": {}}}, "fields of FactorState are not those of this version"),
+        ({"state": {"object": "CountState", "fields": {}}}, "fields of CountState are not those of this version"),
         ({"state": 3}, "does not make a Popularity"),
     ):
         write_file(path, "model", values | change, arrays)

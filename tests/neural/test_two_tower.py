@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from everypair import Checkpoint, OneClassMF, Side, TwoTower
 from everypair.evaluate import ranking_metrics
+from everypair.models.registry import ESTIMATORS
 from everypair.neural.functions import PureTower, SparseRows, register_tower
 from everypair.neural.trees import leaves
 from everypair.testing import RecommenderContract, block_matrix
@@ -22,6 +23,8 @@ SMALL = {"widths": (8,), "rank": 3, "max_iter": 30, "learning_rate": 0.02, "rand
 
 
 class TestTwoTower(RecommenderContract):
+    offers = frozenset({*ESTIMATORS["TwoTower"].offers, "n_threads", "dtype"})
+
     def make_model(self, **params):
         return TwoTower(**{**SMALL, **params})
 

@@ -122,7 +122,7 @@ def test_names_and_losses_are_accepted():
 
 @pytest.mark.parametrize("bad", ["hinge", "", None, 3, ["squared"], {"loss": "squared"}])
 def test_unknown_losses_are_refused(bad):
-    with pytest.raises(ValueError, match="loss must be one of 'squared', 'logistic', 'squared_hinge' or a Loss"):
+    with pytest.raises(ValueError, match=f"loss must be one of {', '.join(map(repr, LOSSES))} or a Loss"):
         get_loss(bad)
 
 
@@ -187,7 +187,7 @@ def test_functions_that_cannot_be_a_loss_are_refused(part, function, error, word
         Loss("bad", **parts)
 
 
-@pytest.mark.parametrize("name", ["squared", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("name", LOSSES)
 def test_built_in_names_are_taken(name):
     with pytest.raises(ValueError, match=f"'{name}' is the name of a built-in loss: give yours another one"):
         Loss(name, square, slope_of_square, two)

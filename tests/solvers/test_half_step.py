@@ -7,6 +7,7 @@ import pytest
 
 from everypair.parallel import BLOCK_ROWS, even_chunks, tree_sum
 from everypair.problem.gram import gram
+from everypair.problem.losses import LOSSES
 from everypair.problem.rotation import rotate
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
 
@@ -225,7 +226,7 @@ def same_bits(one, two):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("loss", LOSSES)
 def test_threads_do_not_change_a_bit(loss, dtype):
     problem, factors = large(dtype, loss=loss)
     one = sweep(problem, factors, 1)

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from everypair.problem.losses import LOSSES
 from everypair.solvers.alternating import Alternating
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Outcome, Status, StopRules, Sweep, run
@@ -239,7 +240,7 @@ def test_not_finite_from_the_first_sweep_is_refused(bad):
         run(Scripted([bad]), START, StopRules(9, 0.0))
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("loss", LOSSES)
 def test_the_real_solver_converges_and_is_deterministic(loss):
     outcomes = []
     for _ in range(2):

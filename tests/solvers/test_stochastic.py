@@ -4,6 +4,7 @@ import pytest
 import everypair.solvers.rivals.stochastic as module
 from everypair.data.pairs import Pairs
 from everypair.kernels.stochastic import term_gradient
+from everypair.problem.losses import LOSSES
 from everypair.problem.negatives import Negatives
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
@@ -29,7 +30,7 @@ def expected_gradient(solver, left, right):
 
 @pytest.mark.parametrize("biases", ["unbiased", "biased"])
 @pytest.mark.parametrize("value", VALUES)
-@pytest.mark.parametrize("loss", ["squared", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_expected_gradient_is_that_of_the_objective(variant, loss, value, biases):
     problem = build(Case(loss, "arrays", value, biases=biases))

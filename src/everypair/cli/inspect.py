@@ -46,19 +46,21 @@ def inspect(
 
 def _model(path: Path) -> dict[str, Any]:
     from everypair import load
+    from everypair.models.recommend.fitted import ReadsFeatures
+    from everypair.models.recommend.recommender import Recommender
     from everypair.models.serve_only import Dropped
 
     model = load(path)
     found: dict[str, Any] = {"model": type(model).__name__, "bytes": path.stat().st_size}
-    matrix = getattr(model, "interactions_", None)
-    if matrix is not None:
+    if isinstance(model, Recommender):
+        matrix = model.interactions_
         found |= {"users": matrix.shape[0], "items": matrix.shape[1], "pairs": matrix.nnz}
-        for kind in ("user", "item"):
-            ids = getattr(model, f"{kind}_ids_", None)
+        for kind, ids in (("user", model.user_ids_), ("item", model.item_ids_)):
             found[f"{kind} ids"] = "positions" if ids is None else [*ids.values[:3].tolist(), *["…"] * (len(ids) > 3)]
-    maps = getattr(model.state_, "feature_maps", None) or (None, None)
-    for kind, one in zip(("user", "item"), maps):
-        found[f"{kind} features"] = None if one is None else int(one.width)
+    if isinstance(model.state_, ReadsFeatures):
+        for side, kind in enumerate(("user", "item")):
+            features = model.state_.feature_map(side)
+            found[f"{kind} features"] = None if features is None else int(features.width)
     history = getattr(model.state_, "history", None)
     if isinstance(history, Dropped):
         history, found["form"] = None, "serve-only"

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -35,8 +35,6 @@ def format_of(output: Path, wanted: str | None) -> str:
         return "csv"
     if found not in FORMATS:
         raise ValueError(f"{output} says no format: end it in .csv, .parquet or .jsonl, or say --format.")
-    if found == "parquet":
-        _pyarrow()
     return found
 
 
@@ -85,7 +83,9 @@ def _jsonl(file: BinaryIO, texts: tuple[bool, bool]) -> Iterator[Block]:
 
 @contextmanager
 def _parquet(file: BinaryIO, texts: tuple[bool, bool]) -> Iterator[Block]:
-    pyarrow, parquet = _pyarrow()
+    import pyarrow
+    from pyarrow import parquet
+
     kinds = [pyarrow.string() if text else pyarrow.int64() for text in texts]
     schema = pyarrow.schema(list(zip(COLUMNS, (*kinds, pyarrow.float32(), pyarrow.int32()))))
     with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
@@ -116,10 +116,3 @@ def rounded(values: Array) -> list[float]:
     [0.1, 1e-08]
     """
     return [float(f"{value:.7g}") for value in values.tolist()]
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    import pyarrow
-    from pyarrow import parquet
-
-    return pyarrow, parquet

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from everypair.check import integer
 from everypair.data.events import Events, read_events
+from everypair.data.ids import Ids
 from everypair.data.matching import as_events
 from everypair.data.pairs import Pairs
 from everypair.distribute.reading.event_files import pairs_from_events
@@ -21,6 +22,13 @@ from everypair.distribute.tasks import Tasks
 
 SUFFIXES = (".parquet", ".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".arrow", ".feather", ".npz")
 GATHERED_BYTES = 2**30
+
+
+class PairsHere(NamedTuple):
+    """Pairs that the client has, and the ids of both sides where they come from events."""
+
+    pairs: Pairs
+    ids: tuple[Ids, Ids] | None
 
 
 class Cluster:
@@ -84,28 +92,29 @@ class Cluster:
         """Where tasks are submitted."""
         return Tasks(self.client)
 
-    def pairs(
-        self, tasks: Tasks, source: Any, targets: Any, dtype: Any, weigh: Callable[[Pairs], Pairs]
-    ) -> ShardedPairs:
-        """Put the pairs of a matrix, a folder or file of events, a Dask data frame, or events here on the workers.
-
-        ``weigh`` changes the weights of pairs that are here, before they are cut.
-        """
-        shards = self.shards
+    def read_here(self, source: Any, targets: Any, dtype: Any) -> PairsHere | None:
+        """Pairs of a matrix, or of events, that this process has; ``None`` of files and frames that workers read."""
         if isinstance(source, str | os.PathLike) or hasattr(source, "to_delayed"):
             if targets is not None:
                 raise ValueError("targets belong to a matrix of interactions: leave them out with files of events.")
-            parts = self._frames(source) if hasattr(source, "to_delayed") else files_of(source)
-            return pairs_from_events(tasks, parts, self.read, shards, dtype)
+            return None
         events = self._events(source)
-        matrix = source if events is None else events.matrix
-        pairs = pairs_from_matrix(tasks, weigh(Pairs.from_matrix(matrix, targets, dtype)), shards)
         if events is None:
+            return PairsHere(Pairs.from_matrix(source, targets, dtype), None)
+        return PairsHere(Pairs.from_matrix(events.matrix, targets, dtype), (events.user_ids, events.item_ids))
+
+    def read_there(self, tasks: Tasks, source: Any, dtype: Any) -> ShardedPairs:
+        """Have workers read the pairs of a folder or file of events, or of a Dask data frame."""
+        parts = self._frames(source) if hasattr(source, "to_delayed") else files_of(source)
+        return pairs_from_events(tasks, parts, self.read, self.shards, dtype)
+
+    def cut(self, tasks: Tasks, here: PairsHere) -> ShardedPairs:
+        """Put pairs that are here on the workers."""
+        pairs = pairs_from_matrix(tasks, here.pairs, self.shards)
+        if here.ids is None:
             return pairs
         with large_tasks():
-            users, items = (
-                tasks.start([tasks.task("ids", as_it_is, ids.values)]) for ids in (events.user_ids, events.item_ids)
-            )
+            users, items = (tasks.start([tasks.task("ids", as_it_is, ids.values)]) for ids in here.ids)
         return replace(pairs, id_runs=(users, items))
 
     def _events(self, source: Any) -> Events | None:

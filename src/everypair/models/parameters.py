@@ -2,8 +2,8 @@
 
     @estimator
     class Model(Training, Estimator):
-        rank: int = parameter(default=64, text="number of factors k.", check=check.integer)
-        max_iter: int = parameter(default=10)  # another default, the text and check of Training
+        rank: int = parameter(64, "number of factors k.", check.integer)
+        max_iter: int = parameter(10)  # another default, the text and check of Training
 
 ``@estimator`` makes a keyword-only dataclass of the class, as scikit-learn's ``get_params`` and ``clone`` want it, and
 writes the texts into its docstring. :func:`checked` looks at all values before any work begins.
@@ -30,7 +30,7 @@ WIDTH = 116
 SECTIONS = ("Attributes\n", "Examples\n")
 
 
-def parameter(*, default: Any, text: str = "", check: Check | None = None) -> Any:
+def parameter(default: Any, text: str = "", check: Check | None = None) -> Any:
     """Declare a parameter: its default, what it means, and ``check(name, value)``, which returns what is used.
 
     Without a text it is an inherited one with another default.
@@ -38,7 +38,7 @@ def parameter(*, default: Any, text: str = "", check: Check | None = None) -> An
     return field(default=default, metadata={"text": text, "check": check})
 
 
-@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))
+@dataclass_transform(kw_only_default=True, eq_default=False)
 def estimator(cls: Class) -> Class:
     """Make keyword-only parameters of the annotated attributes of a class, and a section of its docstring.
 
@@ -48,7 +48,7 @@ def estimator(cls: Class) -> Class:
     >>> @estimator
     ... class Model:
     ...     '''A model.'''
-    ...     rank: int = parameter(default=64, text="number of factors k.")
+    ...     rank: int = parameter(64, "number of factors k.")
     >>> Model(rank=3).rank
     3
     >>> print(Model.__doc__)
@@ -168,9 +168,9 @@ class Threads:
     """What every estimator that uses threads has."""
 
     n_threads: int | None = parameter(
-        default=None,
-        text="threads to use, all cores by default; the result does not depend on it.",
-        check=lambda name, value: resolve_threads(value),
+        None,
+        "threads to use, all cores by default; the result does not depend on it.",
+        lambda name, value: resolve_threads(value),
     )
 
 
@@ -178,11 +178,9 @@ class Threads:
 class Sweeping(Threads):
     """What every estimator that learns in sweeps has."""
 
-    max_iter: int = parameter(default=50, text="stop after so many sweeps.", check=check.integer)
-    time_limit: float | None = parameter(
-        default=None, text="stop after so many seconds of training.", check=check.seconds
-    )
-    verbose: bool = parameter(default=False, text="show progress.", check=check.flag)
+    max_iter: int = parameter(50, "stop after so many sweeps.", check.integer)
+    time_limit: float | None = parameter(None, "stop after so many seconds of training.", check.seconds)
+    verbose: bool = parameter(False, "show progress.", check.flag)
 
 
 @estimator
@@ -190,9 +188,9 @@ class Seeded:
     """What every estimator that draws random numbers has."""
 
     random_state: Any = parameter(
-        default=None,
-        text="seed of the start; the same seed gives the same bits on any number of threads.",
-        check=lambda name, value: check.generator(value),
+        None,
+        "seed of the start; the same seed gives the same bits on any number of threads.",
+        lambda name, value: check.generator(value),
     )
 
 
@@ -201,22 +199,16 @@ class Iterating(Sweeping, Seeded):
     """What every estimator has that can watch a validation metric from sweep to sweep."""
 
     patience: int | None = parameter(
-        default=None,
-        text="stop after so many sweeps without a better validation metric; the best sweep is kept.",
-        check=check.patience,
+        None, "stop after so many sweeps without a better validation metric; the best sweep is kept.", check.patience
     )
-    dtype: str = parameter(
-        default="float32", text='"float32" or "float64".', check=lambda name, value: check.float_dtype(value)
-    )
+    dtype: str = parameter("float32", '"float32" or "float64".', lambda name, value: check.float_dtype(value))
 
 
 @estimator
 class Training(Iterating):
     """What every estimator that minimises an objective has."""
 
-    tol: float = parameter(
-        default=3e-4, text="stop when the objective falls by less than this share of itself.", check=check.tolerance
-    )
+    tol: float = parameter(3e-4, "stop when the objective falls by less than this share of itself.", check.tolerance)
 
 
 def stop_rules(values: SimpleNamespace) -> StopRules:

@@ -13,6 +13,7 @@ from typing import Any
 RECOMMEND = "everypair.models.recommend"
 RIVALS = "everypair.models.multilabel.rivals"
 COMPLETION = "everypair.models.completion"
+COMPLETION_RIVALS = f"{COMPLETION}.rivals"
 FACTORS = ("similar_items", "similar_users", "fold_in_users")
 GROWS = ("add_users", "add_items")
 
@@ -88,11 +89,11 @@ ESTIMATORS = {
     "PLST": Entry(RIVALS, "classifier", "principal label space"),
     "WSABIE": Entry(RIVALS, "classifier", "labels ranked by sampled violations"),
     "MLRM": Entry(COMPLETION, "completion", "completion by a ranking loss, with side information"),
-    "FNNM": Entry(COMPLETION, "completion", "feature and nuclear norm minimisation"),
-    "FPCA": Entry(COMPLETION, "completion", "nuclear norm alone"),
-    "IMC": Entry(COMPLETION, "completion", "inductive completion from features alone"),
-    "Maxide": Entry(COMPLETION, "completion", "nuclear norm in the span of features"),
-    "SIMC": Entry(COMPLETION, "completion", "side information and low rank, interactive"),
+    "FNNM": Entry(COMPLETION_RIVALS, "completion", "feature and nuclear norm minimisation"),
+    "FPCA": Entry(COMPLETION_RIVALS, "completion", "nuclear norm alone"),
+    "IMC": Entry(COMPLETION_RIVALS, "completion", "inductive completion from features alone"),
+    "Maxide": Entry(COMPLETION_RIVALS, "completion", "nuclear norm in the span of features"),
+    "SIMC": Entry(COMPLETION_RIVALS, "completion", "side information and low rank, interactive"),
 }
 RECOMMENDERS = tuple(name for name, entry in ESTIMATORS.items() if entry.family == "recommender")
 

@@ -30,11 +30,11 @@ class Constants(NamedTuple):
 class Loss:
     """A convex loss on stored pairs, by its pointwise value, slope ∂ℓ/∂s and curvature ∂²ℓ/∂s² ≥ 0.
 
-    The built-in ones are named ``"squared"``, ``"logistic"`` and ``"squared_hinge"``. To add another, give three
-    plain functions of two floats (target y, score s); they are compiled once per process (numba cannot keep them on
-    disk), and the same kernels call them. ``dislike_target`` is the target of an observed dislike, ``negative_value``
-    what ``negative_value="auto"`` stands for. The built-in names are taken. Where a loss is not twice differentiable
-    give a generalised curvature; where it grows without bound keep the functions free of overflow.
+    The built-in ones are those of :data:`LOSSES`. To add another, give three plain functions of two floats (target y,
+    score s); they are compiled once per process (numba cannot keep them on disk), and the same kernels call them.
+    ``dislike_target`` is the target of an observed dislike, ``negative_value`` what ``negative_value="auto"`` is.
+    The built-in names are taken. Where a loss is not twice differentiable give a generalised curvature; where it grows
+    without bound keep the functions free of overflow.
 
     What a loss can do is said by its attributes: ``quadratic`` (closed forms hold), ``probabilistic`` (1/(1 + e^{−s})
     is the probability of a positive) and ``constants`` (what automatic choices start from).

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.metrics import completion_metrics
 from everypair.testing.contract import EstimatorContract
 from everypair.testing.refusal import refused
 from everypair.types import Array64
@@ -51,7 +52,7 @@ class CompletionContract(EstimatorContract):
     the least share of their pairs within a row that are in the right order. ``compared`` are the ``"columns"`` or
     ``"rows"`` that have no level of their own under a ranking loss.
 
-    >>> from everypair.models.completion import FPCA
+    >>> from everypair.models.completion.rivals import FPCA
     >>> class TestFPCA(CompletionContract):
     ...     takes_features = False
     ...     def make_model(self, **params):
@@ -98,6 +99,7 @@ class CompletionContract(EstimatorContract):
             "complete": model.complete,
             "predict": lambda: model.predict([0, 5], [7, 1]),
             "recommend": lambda: model.recommend(n=4),
+            "score": lambda: model.score(case.truth, ~case.mask),
         }
         if self.takes_features:
             calls["complete new rows"] = lambda: model.complete(left_features=case.left[:2] + 1)
@@ -186,6 +188,16 @@ class CompletionContract(EstimatorContract):
         assert all(not case.mask[row, shown[shown >= 0]].any() for row, shown in enumerate(best))
         assert (np.count_nonzero(best >= 0, axis=1) == np.count_nonzero(~case.mask, axis=1)).all()
         assert set(model.recommend([0], n=2, exclude_seen=False, allow=[3, 4])[0][0].tolist()) == {3, 4}
+
+    def test_score_is_r2_at_other_entries(self) -> None:
+        """As :func:`~everypair.metrics.completion_metrics` measures it; a matrix of another shape is refused."""
+        case, model = planted(), self.fitted()
+        expected = completion_metrics(model.complete(), case.truth, ~case.mask)["r2"]
+        np.testing.assert_allclose(model.score(case.truth, ~case.mask), expected, rtol=1e-9)
+        held_out = np.where(case.mask, np.nan, case.truth)
+        assert model.score(held_out) == model.score(case.truth, ~case.mask)
+        with refused(ValueError, match="shape of the training matrix"):
+            model.score(held_out[:-1])
 
     # training
 

@@ -106,6 +106,11 @@ class EstimatorContract:
         with refused(ValueError, match="no_such_parameter"):
             model.set_params(no_such_parameter=1)
 
+    def test_parameters_are_named(self) -> None:
+        """No parameter goes by its place."""
+        with refused(TypeError, match="positional"):
+            type(self.make_model())(1)
+
     def test_nothing_is_known_before_fit(self) -> None:
         """No fitted attribute before ``fit``, and every question is refused."""
         model = self.make_model()

@@ -6,46 +6,94 @@ Nothing here imports pytest: a subclass whose name begins with ``Test`` in a tes
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
+from everypair.models.recommend.fitted import CAPABILITIES
 from everypair.testing.blocks import block_matrix, group_of
 from everypair.testing.by_id import IdContract
-from everypair.testing.journey import from_json_and_arrays
+from everypair.testing.contract import FORMATS, EstimatorContract
 from everypair.testing.refusal import refused
 
-FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
 
-
-class RecommenderContract(IdContract):
-    """Subclass it, return the model from ``make_model`` and set the floor; every method named ``test_…`` is a test.
+class RecommenderContract(IdContract, EstimatorContract):
+    """Subclass it, return the model from ``make_model``, set the floor and what the model ``offers``.
 
     ``make_model(**params)`` returns an unfitted model with a fixed seed, small enough for 44 × 21 interactions.
     ``quality_floor`` is the share of users whose held-out item comes first. ``personal`` says whether the answer
     depends on the user. ``fold_in_tolerance`` bounds how far a folded-in training row's scores may be from the trained
-    ones, as a share of their range. Tests of a parameter (``dtype``, ``n_threads``) or of a method that a model may
-    lack (``similar_users``) pass where the model has none.
+    ones, as a share of their range. ``offers`` names the methods and parameters that not every recommender has; a model
+    that loses one of them, or gains another, fails.
 
     >>> from everypair import Popularity
     >>> class TestPopularity(RecommenderContract):
-    ...     quality_floor, personal = 0.45, False
+    ...     quality_floor, personal, offers = 0.45, False, frozenset({"fold_in_users", "n_threads"})
     ...     def make_model(self, **params):
     ...         return Popularity(**params)
     >>> TestPopularity().test_held_out_items_come_first()
     """
 
+    optional = frozenset({*CAPABILITIES, "n_threads", "dtype"})
+    offers = optional
     quality_floor: float = 1.0
     personal: bool = True
     fold_in_tolerance: float = 0.05
 
-    def make_model(self, **params: Any) -> Any:
-        """Return an unfitted model."""
-        raise NotImplementedError
+    def training_data(self) -> dict[str, Any]:
+        """The block matrix."""
+        return {"interactions": block_matrix()[0]}
+
+    def other_data(self) -> dict[str, Any]:
+        """Everybody has one item of his own."""
+        return {"interactions": np.eye(30)}
+
+    def large_data(self) -> dict[str, Any]:
+        """Several chunks of rows everywhere."""
+        return {"interactions": np.vstack([block_matrix()[0]] * 12)}
+
+    def forms(self) -> Iterator[dict[str, Any]]:
+        """Every sparse format, dense arrays and lists, integers and booleans, unsorted and repeated entries."""
+        matrix, _ = block_matrix()
+        csr = sp.csr_array(matrix)
+        coo = csr.tocoo()
+        order = np.random.default_rng(0).permutation(coo.nnz)
+        halves = (np.tile(coo.data[order] / 2, 2), (np.tile(coo.row[order], 2), np.tile(coo.col[order], 2)))
+        wide = csr.copy()
+        wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+        same = [matrix, *(csr.asformat(name) for name in FORMATS), sp.csr_matrix(csr), wide]
+        same += [sp.coo_array(halves, csr.shape), *(matrix.astype(kind) for kind in (np.int8, bool, np.float32))]
+        same += [np.asfortranarray(matrix), csr.astype(np.int64), matrix.astype(int).tolist()]
+        for interactions in same:
+            yield {"interactions": interactions}
+
+    def owned_data(self) -> Iterator[dict[str, Any]]:
+        """Matrices whose arrays ``fit`` might keep."""
+        dense, _ = block_matrix()
+        for matrix in (dense, sp.csr_array(dense.astype(np.float32)), sp.coo_array(dense), sp.csc_array(dense)):
+            yield {"interactions": matrix}
+
+    def questions(self, model: Any) -> dict[str, Callable[[], Any]]:
+        """What every recommender is asked, and what this one offers besides."""
+        matrix, _ = block_matrix()
+        asked: dict[str, Callable[[], Any]] = {
+            "recommend": lambda: model.recommend(n=5),
+            "recommend new users": lambda: model.recommend(interactions=matrix, n=3),
+            "score_users": model.score_users,
+            "score new users": lambda: model.score_users(interactions=matrix),
+            "score_pairs": lambda: model.score_pairs([0, 3], [1, 2]),
+        }
+        optional: dict[str, Callable[[], Any]] = {
+            "similar_items": lambda: model.similar_items([0, 20], n=3),
+            "similar_users": lambda: model.similar_users([0, 40], n=3),
+            "explain": lambda: model.explain(0, 0),
+            "fold_in_users": lambda: model.fold_in_users(matrix),
+            "fold_in_items": lambda: model.fold_in_items(np.zeros((len(model.score_users()), 2))),
+        }
+        return {**asked, **{name: ask for name, ask in optional.items() if name in self.offers}}
 
     def fitted(self, interactions: Any = None, **params: Any) -> Any:
         """Return a model fitted on ``interactions``, the block matrix by default."""
@@ -164,7 +212,7 @@ class RecommenderContract(IdContract):
         assert np.abs(trained - folded).max() <= self.fold_in_tolerance * np.ptp(trained)
         items, _ = model.recommend(interactions=sp.csr_array(matrix), n=1)
         assert np.mean(items[:, 0] == held_out) >= self.quality_floor
-        if hasattr(model, "user_factors_"):
+        if "fold_in_users" in self.offers:
             assert model.fold_in_users(matrix).shape == model.user_factors_.shape
 
     def test_new_users_are_understood(self) -> None:
@@ -192,12 +240,12 @@ class RecommenderContract(IdContract):
 
     def test_similar_items(self) -> None:
         """Cosines in [−1, 1], descending, without the item itself; the nearest are of its group."""
-        if hasattr(self.make_model(), "similar_items"):
+        if "similar_items" in self.offers:
             self._check_similar(self.fitted().similar_items, 21, side=1)
 
     def test_similar_users(self) -> None:
         """Cosines in [−1, 1], descending, without the user himself; the nearest are of his group."""
-        if hasattr(self.make_model(), "similar_users"):
+        if "similar_users" in self.offers:
             self._check_similar(self.fitted().similar_users, 44, side=0)
 
     def _check_similar(self, similar: Any, size: int, side: int) -> None:
@@ -212,115 +260,19 @@ class RecommenderContract(IdContract):
         assert sorted(everything[0, :-1].tolist()) == [other for other in range(size) if other != 1]
         assert (everything[0, -1], cosines[0, -1]) == (-1, -np.inf)
 
-    # scikit-learn's contract
-
-    def test_parameters_and_clone(self) -> None:
-        """``get_params`` gives what ``set_params`` takes; a clone has the parameters and nothing that was learnt."""
-        model = self.fitted()
-        parameters = model.get_params()
-        twin = clone(model)
-        assert repr(twin) == repr(model)
-        assert twin.get_params() == parameters
-        assert not [name for name in vars(twin) if name.endswith("_")]
-        assert type(model)().set_params(**parameters).get_params() == parameters
-        assert np.array_equal(twin.fit(block_matrix()[0]).score_users(), model.score_users())
-        with refused(ValueError, match="no_such_parameter"):
-            model.set_params(no_such_parameter=1)
-
-    def test_nothing_is_known_before_fit(self) -> None:
-        """No fitted attribute before ``fit``, and every question is refused."""
-        model = self.make_model()
-        assert not [name for name in vars(model) if name.endswith("_")]
-        matrix, _ = block_matrix()
-        questions = {
-            "recommend": ([0],), "score_users": ([0],), "score_pairs": ([0], [0]), "similar_items": ([0],),
-            "similar_users": ([0],), "fold_in_users": (matrix,), "fold_in_items": (matrix,), "explain": (0, 0),
-        }  # fmt: skip
-        for name, arguments in questions.items():
-            if hasattr(model, name):
-                with refused(NotFittedError, match="not fitted yet"):
-                    getattr(model, name)(*arguments)
-
-    def test_refit_forgets(self) -> None:
-        """A second ``fit`` gives what a fresh model gives, whatever the shape before."""
-        matrix, _ = block_matrix()
-        model = self.make_model().fit(np.eye(30)).fit(matrix)
-        assert np.array_equal(model.score_users(), self.fitted(matrix).score_users())
-        assert model.fit(matrix) is model
-
-    def test_a_model_is_its_parts(self) -> None:
-        """Values that JSON can hold and named arrays make the same model again, to the last bit."""
-        model = self.fitted()
-        if not hasattr(model, "to_parts"):
-            return
-        again = from_json_and_arrays(model)
-        assert repr(again) == repr(model)
-        matrix, _ = block_matrix()
-        assert np.array_equal(again.score_users(), model.score_users())
-        assert np.array_equal(again.recommend(n=3)[0], model.recommend(n=3)[0])
-        assert np.array_equal(again.score_users(interactions=matrix), model.score_users(interactions=matrix))
-        if hasattr(model, "similar_items"):
-            assert np.array_equal(again.similar_items([0, 20], n=3)[1], model.similar_items([0, 20], n=3)[1])
-        assert from_json_and_arrays(again).to_parts().values == model.to_parts().values
-
-    # same input, same bits
-
-    def test_same_seed_same_bits(self) -> None:
-        """Two models with the same parameters are equal to the last bit."""
-        assert np.array_equal(self.fitted().score_users(), self.fitted().score_users())
-
-    def test_one_and_two_threads_give_the_same_bits(self) -> None:
-        """The number of threads changes nothing, in training, scores, fold-in and retrieval."""
-        if "n_threads" not in self.make_model().get_params():
-            return
-        matrix = np.vstack([block_matrix()[0]] * 12)  # several chunks of rows everywhere
-        one, two = (self.fitted(matrix, n_threads=threads) for threads in (1, 2))
-        assert np.array_equal(one.score_users(), two.score_users())
-        assert np.array_equal(one.score_users(interactions=matrix), two.score_users(interactions=matrix))
-        for mine, other in zip(one.recommend(n=5), two.recommend(n=5)):
-            assert np.array_equal(mine, other)
+    # precision
 
     def test_float32_and_float64(self) -> None:
         """Factors and scores have the type that was asked for, and say about the same."""
-        if "dtype" not in self.make_model().get_params():
+        if "dtype" not in self.offers:
             return
         single, double = (self.fitted(dtype=dtype) for dtype in ("float32", "float64"))
         for model, dtype in ((single, np.float32), (double, np.float64)):
-            if hasattr(model, "user_factors_"):
+            if "fold_in_users" in self.offers:
                 assert {model.user_factors_.dtype, model.item_factors_.dtype} == {np.dtype(dtype)}
             assert model.score_users([0]).dtype == model.recommend([0])[1].dtype == dtype
         spread = np.ptp(double.score_users())
         assert np.abs(single.score_users() - double.score_users()).max() <= 0.01 * spread
-
-    def test_any_matrix_gives_the_same_model(self) -> None:
-        """Every sparse format, dense arrays and lists, integers and booleans, unsorted and repeated entries."""
-        matrix, _ = block_matrix()
-        expected = self.fitted(matrix).score_users()
-        csr = sp.csr_array(matrix)
-        coo = csr.tocoo()
-        order = np.random.default_rng(0).permutation(coo.nnz)
-        halves = (np.tile(coo.data[order] / 2, 2), (np.tile(coo.row[order], 2), np.tile(coo.col[order], 2)))
-        wide = csr.copy()
-        wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
-        same = [csr.asformat(name) for name in FORMATS] + [sp.csr_matrix(csr), sp.coo_array(halves, csr.shape), wide]
-        same += [matrix.astype(kind) for kind in (np.int8, bool, np.float32)] + [np.asfortranarray(matrix)]
-        same += [csr.astype(np.int64), matrix.astype(int).tolist()]
-        for variant in same:
-            assert np.array_equal(self.fitted(variant).score_users(), expected), repr(variant)[:60]
-
-    def test_interactions_belong_to_the_caller(self) -> None:
-        """``fit`` changes nothing in its input, and later changes of the input change nothing in the model."""
-        dense, _ = block_matrix()
-        for matrix in (sp.csr_array(dense.astype(np.float32)), sp.coo_array(dense), sp.csc_array(dense)):
-            before = matrix.copy()
-            model = self.fitted(matrix)
-            assert ((matrix != before).nnz, matrix.dtype) == (0, before.dtype)
-            if not isinstance(matrix, sp.coo_array):
-                assert np.array_equal(matrix.indices, before.indices)
-            items, _ = model.recommend(n=21)
-            matrix.data[::2] = 0
-            matrix.eliminate_zeros()
-            assert np.array_equal(model.recommend(n=21)[0], items)
 
     # what is refused
 
@@ -337,10 +289,10 @@ class RecommenderContract(IdContract):
             model.score_pairs([0], [21])
         with refused(ValueError, match="one length"):
             model.score_pairs([0, 1], [0, 1, 2])
-        if hasattr(model, "similar_items"):
+        if "similar_items" in self.offers:
             with refused(ValueError, match="item -1 is unknown"):
                 model.similar_items([-1])
-        if hasattr(model, "similar_users"):
+        if "similar_users" in self.offers:
             with refused(ValueError, match="user 44 is unknown"):
                 model.similar_users([44])
         with refused(ValueError, match="at least 1"):

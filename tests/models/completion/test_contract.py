@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from everypair.models.completion import FNNM, FPCA, IMC, MLRM, SIMC, Maxide
+from everypair.models.completion import MLRM
+from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.testing import CompletionContract
 from everypair.testing.completion import planted
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from everypair.models.completion import FNNM, FPCA
+from everypair.models.completion.rivals import FNNM, FPCA
 from everypair.testing.journey import from_json_and_arrays
 
 RNG = np.random.default_rng(0)
@@ -44,6 +44,8 @@ def test_frames_in_any_order_change_no_bit():
     assert np.array_equal(mine.complete(), other.complete())
     assert mine.side_terms_ == other.side_terms_
     assert {left for left, _, _ in mine.side_terms_} <= set(ABOUT)
+    hidden = pd.DataFrame(np.where(KNOWN, np.nan, FULL), index=ROWS, columns=COLUMNS)
+    assert mine.score(shuffled(hidden)) == mine.score(hidden) == mine.score(full, ~MASK)
     new = pd.DataFrame([[1.0, 2.0, 3.0]], columns=["hue", "age", "size"])
     assert np.array_equal(mine.complete(left_features=new), mine.complete(left_features=new[["age", "hue", "size"]]))
 

@@ -5,7 +5,8 @@ import pytest
 
 from everypair.data.observed import Observed
 from everypair.metrics import completion_metrics
-from everypair.models.completion import FNNM, FPCA, IMC, MLRM, SIMC, Maxide
+from everypair.models.completion import MLRM
+from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.problem.completion.bilinear import Bilinear
 from everypair.problem.completion.masked import MaskedProblem
 from everypair.solvers.completion.feature_nuclear import FeatureNuclear, MaskedState
@@ -74,7 +75,7 @@ def test_fnnm_is_algorithm_2_iterate_by_iterate(steps):
 
 def test_fnnm_is_optimal_where_it_stops():
     Y, mask, A, C = example(1)
-    model = FNNM(1.5, 1.0, tol=1e-14, max_iter=20000).fit(Y, mask, A, C)
+    model = FNNM(nuclear_reg=1.5, l1_reg=1.0, tol=1e-14, max_iter=20000).fit(Y, mask, left_features=A, right_features=C)
     M = model.left_vectors_ * model.singular_values_ @ model.right_vectors_.T
     N = model.side_weights_.toarray()
     gradient = np.where(mask, M + A @ N @ C.T - Y, 0)
@@ -86,7 +87,10 @@ def test_fnnm_is_optimal_where_it_stops():
 def test_fnnm_steps_follow_the_norms_of_features_and_longer_ones_are_refused():
     Y, mask, A, C = example(2)
     objectives = [
-        FNNM(1.5, 0.8 * scale, tol=1e-13, max_iter=5000).fit(Y, mask, scale * A, C).objective_ for scale in (1.0, 30.0)
+        FNNM(nuclear_reg=1.5, l1_reg=0.8 * scale, tol=1e-13, max_iter=5000)
+        .fit(Y, mask, left_features=scale * A, right_features=C)
+        .objective_
+        for scale in (1.0, 30.0)
     ]
     assert objectives[0] == pytest.approx(objectives[1], rel=1e-6)
     for options, words in (
@@ -95,14 +99,16 @@ def test_fnnm_steps_follow_the_norms_of_features_and_longer_ones_are_refused():
         ({"low_rank_step": -1}, "low_rank_step must be"),
     ):
         with pytest.raises(ValueError, match=words):
-            FNNM(1.5, 0.8, **options).fit(Y, mask, 30 * A, C)
-    FNNM(1.5, 0.8, feature_step=0.1, orthonormal=True, max_iter=3).fit(Y, mask, 30 * A, C)
+            FNNM(nuclear_reg=1.5, l1_reg=0.8, **options).fit(Y, mask, left_features=30 * A, right_features=C)
+    FNNM(nuclear_reg=1.5, l1_reg=0.8, feature_step=0.1, orthonormal=True, max_iter=3).fit(
+        Y, mask, left_features=30 * A, right_features=C
+    )
 
 
 @pytest.mark.parametrize("step", [0.5, 1.0, 1.7])
 def test_fpca_ends_at_the_fixed_point_of_the_last_value(step):
     Y, mask, *_ = example(3)
-    model = FPCA(0.7, step=step, tol=1e-9, max_iter=20000).fit(Y, mask)
+    model = FPCA(nuclear_reg=0.7, step=step, tol=1e-9, max_iter=20000).fit(Y, mask)
     assert model.status_ is Status.SOLVED
     X = model.complete()
     gradient = np.where(mask, X - Y, 0)
@@ -125,7 +131,7 @@ def test_fpca_goes_down_with_mu_and_a_warm_start_does_not():
 
 def test_distance_of_two_matrices_in_factors():
     Y, mask, *_ = example()
-    one, two = (FPCA(reg, max_iter=20).fit(Y, mask) for reg in (0.5, 2.0))
+    one, two = (FPCA(nuclear_reg=reg, max_iter=20).fit(Y, mask) for reg in (0.5, 2.0))
     from everypair.problem.completion.low_rank import LowRank
 
     factors = [LowRank(m.left_vectors_, m.singular_values_, m.right_vectors_) for m in (one, two)]
@@ -135,7 +141,7 @@ def test_distance_of_two_matrices_in_factors():
 def test_simc_keeps_what_was_observed_and_is_optimal():
     """Among feasible directions nothing is better: small random moves off Ω and of N do not lower the objective."""
     Y, mask, A, C = example(4)
-    model = SIMC(1.0, 1.0, tol=1e-7, max_iter=20000).fit(Y, mask, A, C)
+    model = SIMC(nuclear_reg=1.0, l1_reg=1.0, tol=1e-7, max_iter=20000).fit(Y, mask, left_features=A, right_features=C)
     assert model.status_ is Status.SOLVED
     M, N = model.complete(), model.side_weights_.toarray()
     np.testing.assert_allclose(M[mask], Y[mask], atol=1e-4)
@@ -156,7 +162,7 @@ def test_simc_keeps_what_was_observed_and_is_optimal():
 
 def test_maxide_is_optimal():
     Y, mask, A, C = example(5)
-    model = Maxide(1.0, tol=1e-14, max_iter=5000).fit(Y, mask, A, C)
+    model = Maxide(nuclear_reg=1.0, tol=1e-14, max_iter=5000).fit(Y, mask, left_features=A, right_features=C)
     Z = model.side_weights_.toarray()
     nuclear_condition(A.T @ np.where(mask, A @ Z @ C.T - Y, 0) @ C, Z, 1.0, 1e-4)
     assert (np.diff([entry["objective"] for entry in model.history_]) <= 1e-12).all()
@@ -167,8 +173,10 @@ def test_maxide_is_optimal():
 def test_imc_is_stationary_and_with_enough_rank_it_is_maxide(sides):
     Y, mask, A, C = example(6)
     A, C = (A if sides != "right" else None), (C if sides != "left" else None)
-    imc = IMC(rank=8, reg=1.0, tol=1e-13, max_iter=3000).fit(Y, mask, A, C)
-    maxide = Maxide(1.0, orthonormal=False, tol=1e-14, max_iter=20000).fit(Y, mask, A, C)
+    imc = IMC(rank=8, reg=1.0, tol=1e-13, max_iter=3000).fit(Y, mask, left_features=A, right_features=C)
+    maxide = Maxide(nuclear_reg=1.0, orthonormal=False, tol=1e-14, max_iter=20000).fit(
+        Y, mask, left_features=A, right_features=C
+    )
     assert imc.objective_ == pytest.approx(maxide.objective_, rel=1e-6)
     Z = imc.side_weights_.toarray()
     A, C = np.eye(14) if A is None else A, np.eye(11) if C is None else C
@@ -187,11 +195,18 @@ def test_a_planted_matrix_from_two_fifths_of_its_entries():
     """FNNM on low rank + side information, IMC on the side information alone: below 5 %; MLRM ranks, and says so."""
     side, low, mask, A, C = planted()
     Y = side + low
-    error = np.linalg.norm((FNNM(1.0, 0.1, orthonormal=True, max_iter=1000).fit(Y, mask, A, C).complete() - Y)[~mask])
+    error = np.linalg.norm(
+        (
+            FNNM(nuclear_reg=1.0, l1_reg=0.1, orthonormal=True, max_iter=1000)
+            .fit(Y, mask, left_features=A, right_features=C)
+            .complete()
+            - Y
+        )[~mask]
+    )
     assert error < 0.05 * np.linalg.norm(Y[~mask])
-    gap = IMC(rank=5, reg=0.1).fit(side, mask, A, C).complete() - side
+    gap = IMC(rank=5, reg=0.1).fit(side, mask, left_features=A, right_features=C).complete() - side
     assert np.linalg.norm(gap[~mask]) < 0.05 * np.linalg.norm(side[~mask])
-    ranked = MLRM().fit(Y, mask, A, C)
+    ranked = MLRM().fit(Y, mask, left_features=A, right_features=C)
     found = completion_metrics(ranked.complete(), np.sign(Y), ~mask)
     assert found["row_auc"] > 0.9
     error = np.linalg.norm((ranked.complete() - Y)[~mask]) / np.linalg.norm(Y[~mask])

@@ -15,10 +15,8 @@ from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.multilabel import Kernel, ridge_search
 from everypair.models.multilabel.mf import MultiLabelMF
 from everypair.models.multilabel.rivals import BinaryRelevance
-from everypair.problem.losses import get_loss
+from everypair.problem.losses import LOSSES, get_loss
 from everypair.solvers.loop import Status
-
-LOSSES = ["squared", "logistic", "squared_hinge"]
 
 
 def problem(n=120, d=10, labels=7, seed=0, shift=1.5):

@@ -8,12 +8,15 @@ from sklearn.exceptions import NotFittedError
 
 from everypair import BPR, Blend, ItemItem, OneClassMF, Popularity, load
 from everypair.models.recommend.blend.weights import GRID, search_weights
+from everypair.models.registry import ESTIMATORS
 from everypair.testing.recommender import RecommenderContract, block_matrix, group_of
 
 MATRIX, HELD_OUT = block_matrix()
 
 
 class TestBlend(RecommenderContract):
+    offers = frozenset({*ESTIMATORS["Blend"].offers, "n_threads"})
+
     def make_model(self, **params):
         return Blend(**{"random_state": 0, **params})
 
@@ -211,7 +214,7 @@ def test_parts_give_the_same_blend():
     values["state"]["fields"]["models"]["tuple"][0]["estimator"]["class"] = "Popen"
     with pytest.raises(ValueError, match="a part of an unknown kind: estimator"):
         Blend.from_parts(values, arrays)
-    with pytest.raises(ValueError, match="a Blend that was never fitted"):
+    with pytest.raises(ValueError, match="not the parts of a model"):
         Blend.from_parts({"class": "Blend"}, {})
 
 

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from everypair import OneClassMF, Popularity, Side
+from everypair.models.registry import ESTIMATORS
 from everypair.testing import RecommenderContract, block_matrix, refused
 
 
 class OneClassContract(RecommenderContract):
+    offers = frozenset({*ESTIMATORS["OneClassMF"].offers, "n_threads", "dtype"})
     loss = "logistic"
     biases = False
 
@@ -59,6 +61,7 @@ class TestPopularity(RecommenderContract):
     quality_floor = 20 / 44  # it knows the largest group's items and nothing else
     personal = False
     fold_in_tolerance = 0.0
+    offers = frozenset({*ESTIMATORS["Popularity"].offers, "n_threads"})
 
     def make_model(self, **params):
         return Popularity(**params)
@@ -80,6 +83,14 @@ def test_the_kit_notices_a_model_that_is_wrong():
         kit.test_held_out_items_come_first()
 
 
+def test_the_kit_notices_a_model_that_lost_a_method_or_gained_one():
+    for offers in ({"fold_in_users", "explain", "n_threads"}, {"n_threads"}):
+        kit = TestPopularity()
+        kit.offers = frozenset(offers)
+        with pytest.raises(AssertionError):
+            kit.test_it_offers_what_it_should()
+
+
 def test_the_kit_notices_a_model_whose_answers_drift():
     class Drifting(Popularity):
         fits = 0
@@ -90,7 +101,7 @@ def test_the_kit_notices_a_model_whose_answers_drift():
             self.state_ = replace(self.state_, item_factors=self.item_factors_ + Drifting.fits)
             return self
 
-    kit = RecommenderContract()
+    kit = TestPopularity()
     kit.make_model = Drifting
     with pytest.raises(AssertionError):
         kit.test_same_seed_same_bits()

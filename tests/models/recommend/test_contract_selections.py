@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair import BPR, EnsembleMF, SubsampledMF
+from everypair.models.registry import ESTIMATORS
 from everypair.testing import RecommenderContract, block_matrix
 
 
@@ -13,6 +14,7 @@ class SamplingContract(RecommenderContract):
     """Fold-in draws negatives of its own, and that is all by which it differs from training."""
 
     luck = 0.1
+    offers = frozenset({*ESTIMATORS["SubsampledMF"].offers, "n_threads", "dtype"})
 
     def test_training_rows_fold_in_to_themselves(self):
         matrix, held_out = block_matrix()
@@ -60,12 +62,15 @@ class TestSubsampledWithBiases(TestSubsampledLogistic):
 
 
 class TestEnsemble(SamplingContract):
+    offers = frozenset({*ESTIMATORS["EnsembleMF"].offers, "n_threads", "dtype"})
+
     def make_model(self, **params):
         fixed = {"n_models": 3, "rank": 3, "reg": 0.1, "max_iter": 8, "random_state": 0}
         return EnsembleMF(**{**fixed, **params})
 
 
 class TestBPR(RecommenderContract):
+    offers = frozenset({*ESTIMATORS["BPR"].offers, "n_threads", "dtype"})
     fold_in_tolerance = 0.1  # steps on random triples, in training and in fold-in
 
     def make_model(self, **params):

@@ -5,11 +5,12 @@ import pytest
 from scipy.stats import spearmanr
 
 from everypair import OneClassMF
+from everypair.problem.losses import LOSSES
 from everypair.problem.negatives import Negatives
 from everypair.solvers.loop import Status
 from everypair.testing import block_matrix
 
-pytestmark = pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge"])
+pytestmark = pytest.mark.parametrize("loss", LOSSES)
 ENDED_WELL = (Status.CONVERGED, Status.MAX_ITER)
 
 

@@ -8,12 +8,13 @@ from everypair import OneClassMF
 from everypair.data import read_events
 from everypair.evaluate import ranking_metrics
 from everypair.models.recommend.dislikes import DISLIKE_SHARE, weigh_dislikes
+from everypair.problem.losses import LOSSES
 
 RANDOM = np.random.default_rng(0)
 SIGNS = np.where(RANDOM.random((30, 20)) < 0.3, RANDOM.choice([1.0, 2.0, -1.0, -0.5], size=(30, 20)), 0.0)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge"])
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.coo_matrix])
 def test_dislikes_follow_the_models_own_negative_weight(loss, kind):
     weighed = weigh_dislikes(kind(SIGNS), loss)

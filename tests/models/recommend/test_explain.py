@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from everypair import OneClassMF
-from everypair.problem.losses import get_loss
+from everypair.problem.losses import LOSSES, get_loss
 from everypair.testing import block_matrix
 
-LOSSES = ("logistic", "squared", "squared_hinge")
 OWN, OTHER = np.linspace(-2, 1, 88).reshape(44, 2), np.linspace(-1, 1, 42).reshape(21, 2)
 OPTIONS = {
     "plain": {},

@@ -6,12 +6,14 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from everypair import ItemItem, Popularity
+from everypair.models.registry import ESTIMATORS
 from everypair.testing.recommender import RecommenderContract, block_matrix, group_of
 
 MATRIX, HELD_OUT = block_matrix()
 
 
 class TestItemItem(RecommenderContract):
+    offers = frozenset({*ESTIMATORS["ItemItem"].offers, "n_threads", "dtype"})
     fold_in_tolerance = 0.0
 
     def make_model(self, **params):
@@ -25,6 +27,8 @@ class TestFewNeighbors(TestItemItem):
 
 class TestAllNeighbors(TestItemItem):
     """EASE takes likes of one weight only, so what the kit asks about dislikes is left out."""
+
+    grows = False
 
     def make_model(self, **params):
         return ItemItem(**{"neighbors": None, "reg": 1.0, **params})

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from everypair.models.recommend.rivals.same_loss import SameLossMF
+from everypair.problem.losses import LOSSES
 
 from .informed import ITEMS, USERS, converged, double, problem, written_out
 
@@ -13,7 +14,7 @@ SAME = {"kind": SameLossMF, **WEIGHTS}
 
 
 @pytest.mark.parametrize("biases", [False, True])
-@pytest.mark.parametrize("loss", ["logistic", "squared", "squared_hinge"])
+@pytest.mark.parametrize("loss", LOSSES)
 def test_the_objective_is_the_loss_summed_over_every_pair(loss, biases):
     model = double(loss=loss, biases=biases, **SAME).fit(MATRIX)
     assert model.objective_ == pytest.approx(written_out(model, MATRIX), rel=1e-10)

@@ -10,13 +10,11 @@ from everypair import EnsembleMF, InterruptedTraining, OneClassMF, Popularity, S
 from everypair.data import Pairs, split_entries, time_decay
 from everypair.evaluate import ranking_metrics
 from everypair.problem.layout import Layout
-from everypair.problem.losses import Loss, get_loss
+from everypair.problem.losses import LOSSES, Loss, get_loss
 from everypair.problem.objective import Objective
 from everypair.problem.ridge import Ridge
 from everypair.solvers.loop import Status
 from everypair.testing import block_matrix
-
-LOSSES = ("logistic", "squared", "squared_hinge")
 
 
 def tastes(m=50, n=30, seed=0):

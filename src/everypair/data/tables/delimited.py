@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from everypair.data.tables.columns import Column, Problems
-from everypair.data.tables.dialect import BYTE_ORDER_MARK, SEPARATOR, Dialect
+from everypair.data.tables.dialect import Dialect
+from everypair.data.tables.row_blocks import LONGEST_ROW, ends_in_quotes, row_blocks
 from everypair.data.tables.streams import open_stream
 from everypair.data.tables.values import (
     UnreadableError,
@@ -33,9 +34,6 @@ from everypair.data.tables.values import (
 )
 from everypair.data.tables.words import MISSING_WORDS, IdWords, word_reader
 
-BLOCK_BYTES = 1 << 23
-LONGEST_ROW = 1 << 26
-
 
 class DelimitedTable:
     """A text file with columns."""
@@ -46,7 +44,7 @@ class DelimitedTable:
         self.path = path
         self.dialect = dialect
         self.names: list[Hashable] = list(dialect.names)
-        self.place = f"{path}: "
+        self.source_name = f"{path}: "
 
     def read(self, kinds: Mapping[Hashable, str], problems: Problems, ids: str = "auto") -> dict[Hashable, Column]:
         """Read the columns of these names, each as one of the kinds of `columns`."""
@@ -74,33 +72,48 @@ class DelimitedTable:
     def _read_blocks(self, kinds: Mapping[Hashable, str], ids: str) -> dict[Hashable, Column]:
         """Read all columns with Arrow."""
         import pyarrow as pa
+
+        columns = {name: str(self.names.index(name)) for name in kinds}
+        types = {columns[name]: pa.float64() if kind == "number" else pa.string() for name, kind in kinds.items()}
+        blocks: dict[Hashable, list[Any]] = {name: [] for name in kinds}
+        with open_stream(self.path) as stream:
+            for rows in row_blocks(stream, self.dialect):
+                table = self._parsed(rows, types)
+                for name, kind in kinds.items():
+                    for values in table[columns[name]].chunks:
+                        blocks[name].append(spelled_times(values) if kind == "moment" else values)
+        return {name: self._column(kind, blocks.pop(name), ids) for name, kind in kinds.items()}
+
+    def _parsed(self, rows: bytes, types: dict[str, Any]) -> Any:
+        """Parse a block of whole rows.
+
+        Its bytes are Arrow's own: a thread of Arrow's that lets go of Python's when the program ends would abort it.
+        """
+        import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        quote = self.dialect.quote or False
-        wanted = {str(self.names.index(name)): kind for name, kind in kinds.items()}
-        types = {name: pa.float64() if kind == "number" else pa.string() for name, kind in wanted.items()}
-        blocks: dict[str, list[Any]] = {name: [] for name in wanted}
-        with open_stream(self.path) as stream:
-            cleaned = pa.PythonFile(_CleanedBytes(stream, self.dialect), mode="r")
-            for batch in arrow_csv.open_csv(
-                cleaned,
-                arrow_csv.ReadOptions(
-                    use_threads=False, block_size=BLOCK_BYTES, column_names=list(map(str, range(len(self.names))))
-                ),
-                arrow_csv.ParseOptions(
-                    delimiter=self.dialect.separator, quote_char=quote, newlines_in_values=bool(quote)
-                ),
-                arrow_csv.ConvertOptions(
-                    column_types=types, include_columns=list(wanted), null_values=list(MISSING_WORDS),
-                    strings_can_be_null=True,
-                ),
-            ):  # fmt: skip
-                for name, kind in wanted.items():
-                    values = batch.column(name)
-                    blocks[name].append(spelled_times(values) if kind == "moment" else values)
-        return {
-            name: self._column(kind, blocks.pop(number), ids) for (name, kind), number in zip(kinds.items(), wanted)
-        }
+        quote, last = self.dialect.quote, str(len(self.names) - 1)
+        quoted = quote is not None and quote.encode() in rows
+        types = {last: pa.string(), **types} if quoted else types
+        block = pa.allocate_buffer(len(rows))
+        np.frombuffer(block, np.uint8)[:] = np.frombuffer(rows, np.uint8)
+        table = arrow_csv.read_csv(
+            pa.BufferReader(block),
+            arrow_csv.ReadOptions(
+                use_threads=False, block_size=len(rows) + 1, column_names=list(map(str, range(len(self.names))))
+            ),
+            arrow_csv.ParseOptions(
+                delimiter=self.dialect.separator, quote_char=quote if quoted else False, newlines_in_values=quoted
+            ),
+            arrow_csv.ConvertOptions(
+                column_types=types, include_columns=list(types), null_values=list(MISSING_WORDS),
+                strings_can_be_null=True,
+            ),
+        )  # fmt: skip
+        text_last = quoted and len(table) > 0 and pa.types.is_string(types[last])
+        if text_last and ends_in_quotes(rows, table[last][-1].as_py(), str(quote)):
+            raise UnreadableError
+        return table
 
     def _column(self, kind: str, blocks: list[Any], ids: str) -> Column:
         import pyarrow as pa
@@ -134,7 +147,7 @@ class DelimitedTable:
         columns = {}
         for (name, kind), reader in zip(kinds.items(), readers):
             columns[name] = reader.column(name, lambda row: f"line {lines[row]}", problems)
-            if isinstance(reader, IdWords) and not any(problem.about == name for problem in problems.found):
+            if isinstance(reader, IdWords) and not any(problem.about == name for problem in problems.entries):
                 columns[name] = read_strings(pa.array(reader.words, pa.string()), "string" if kind == "text" else ids)
         return columns
 
@@ -142,7 +155,7 @@ class DelimitedTable:
         """Yield the line and the fields of every good row; the others are counted."""
         with open_stream(self.path) as stream, _longer_fields():
             text = io.TextIOWrapper(stream, self.dialect.encoding, "surrogateescape", newline="")
-            lines = _Lines(text, self.place)
+            lines = _Lines(text, self.source_name)
             reader = self.dialect.rows(lines)
             last = 0
             for fields in reader:
@@ -159,67 +172,12 @@ class DelimitedTable:
                     yield line, [self.dialect.restored(one) for one in fields]
 
 
-class _CleanedBytes:
-    """What Arrow is given: UTF-8 without byte order mark and header, one byte between fields.
-
-    A zero byte, or an odd number of quotes (one may be open at the end, which Arrow takes for closed), is a fault. No
-    block ends with a carriage return: Arrow leaves out a line feed behind it, also one in quotes.
-    """
-
-    def __init__(self, stream: Any, dialect: Dialect) -> None:
-        self.closed = False
-        self._stream, self._dialect = stream, dialect
-        self._utf8 = dialect.encoding.lower() in ("utf-8", "utf8")
-        self._header_lines, self._begun = dialect.header_lines, False
-        self._rest, self._quotes = b"", 0
-
-    def read(self, count: int) -> bytes:
-        """Return at most so many of the next bytes; none at the end only."""
-        cleaned = b""
-        while not cleaned:
-            room = (count if self._utf8 else count // 3) - len(self._rest)
-            if room < 1:
-                raise UnreadableError  # a row longer than a block
-            block = self._stream.read(room)
-            if not block and not self._rest:
-                if self._quotes % 2:
-                    raise UnreadableError
-                return b""
-            cleaned = self._cleaned(block)
-        return cleaned
-
-    def close(self) -> None:
-        """Nothing is held."""
-        self.closed = True
-
-    def _cleaned(self, block: bytes) -> bytes:
-        dialect = self._dialect
-        if b"\0" in block:
-            raise UnreadableError
-        if not self._begun:
-            block, self._begun = block.removeprefix(BYTE_ORDER_MARK), True
-        while self._header_lines and block:
-            _, end, block = block.partition(b"\n")
-            self._header_lines -= bool(end)
-        if not self._utf8:
-            block = block.decode(dialect.encoding).encode()
-        if dialect.quote is not None:
-            self._quotes += block.count(dialect.quote.encode())
-        last, block = not block, self._rest + block
-        several = dialect.separator != dialect.delimiter
-        cut = len(block) if last else block.rfind(b"\n") + 1 if several else len(block) - block.endswith(b"\r")
-        block, self._rest = block[:cut], block[cut:]
-        if several and SEPARATOR.encode() in block:
-            raise UnreadableError
-        return block.replace(dialect.delimiter.encode(), SEPARATOR.encode()) if several else block
-
-
 class _Lines:
     """The lines of a text for the csv module: how long the row at hand is so far, and whether all were taken."""
 
-    def __init__(self, text: Iterator[str], place: str) -> None:
+    def __init__(self, text: Iterator[str], source_name: str) -> None:
         self.row_length, self.ended = 0, False
-        self._text, self._place = text, place
+        self._text, self._source_name = text, source_name
         self._line, self._first_line = 0, 1
 
     def __iter__(self) -> _Lines:
@@ -236,8 +194,8 @@ class _Lines:
         self.row_length += len(line)
         if self.row_length > LONGEST_ROW:
             raise ValueError(
-                f"{self._place}Line {self._first_line} begins a row of more than {LONGEST_ROW >> 20} MB: is a quote "
-                "left open there? Say quote=None if quotes mean nothing in this file."
+                f"{self._source_name}Line {self._first_line} begins a row of more than {LONGEST_ROW >> 20} MB: is a "
+                "quote left open there? Say quote=None if quotes mean nothing in this file."
             )
         return line.removeprefix("\ufeff") if self._line == 1 else line
 

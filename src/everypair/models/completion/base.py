@@ -8,29 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from everypair.check import is_number
+from everypair import check
 from everypair.data.ids import Ids, named_filter
-from everypair.data.named_matrix import named_matrix
+from everypair.data.named_matrix import NamedMatrix, named_matrix
 from everypair.data.observed import Observed
 from everypair.features.named_columns import aligned_rows
 from everypair.metrics.completion import entry_metrics
-from everypair.metrics.patterns import count_overlap
 from everypair.models.completion.correction import Correction
-from everypair.models.completion.path import Point, search
+from everypair.models.completion.data import CompletionData, check_like, checked_validation
+from everypair.models.completion.path import Iterate, PathPoint, Regularisation, search
 from everypair.models.completion.side import CompletionSide
 from everypair.models.completion.state import Completed
 from everypair.models.estimator import Estimator, FittedAttribute
+from everypair.models.parameters import Sweeping, checked, estimator, parameter, stop_rules
 from everypair.parallel import blocked_product, even_chunks, resolve_threads, single_threaded_blas
 from everypair.problem.completion.low_rank import LowRank, entries_of, load_kernels
 from everypair.retrieve import top_k
-from everypair.solvers.loop import Callback, StopRules, checked_callbacks
+from everypair.solvers.loop import Callback, Solver, StopRules, checked_callbacks
 from everypair.training.train import train
 from everypair.types import Array64
 
@@ -39,22 +39,11 @@ PAIRS_AT_ONCE = 2**16
 EVERY = slice(None)
 
 
-@dataclass(frozen=True)
-class Data:
-    """Observed entries and what is known of both sides."""
-
-    observed: Observed
-    left: CompletionSide | None
-    right: CompletionSide | None
-
-    @property
-    def matrices(self) -> tuple[Array64 | None, Array64 | None]:
-        """A and C, ``None`` for the identity."""
-        return (None if self.left is None else self.left.matrix), (None if self.right is None else self.right.matrix)
+Problem = TypeVar("Problem")
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Decomposition:
     """What a solver's state says about the matrix: M, N, and whether A N Cᵀ is added to M or only explains it."""
 
     low_rank: LowRank
@@ -62,8 +51,9 @@ class Estimate:
     adds: bool = True
 
 
-class CompletionModel(Estimator):
-    """Base of the models of :mod:`everypair.models.completion`.
+@estimator
+class CompletionModel(Sweeping, Estimator, Generic[Problem, Iterate]):
+    """Base of the models of :mod:`everypair.models.completion`: of a problem and of where its solver stands.
 
     Attributes after ``fit``
     ------------------------
@@ -75,18 +65,19 @@ class CompletionModel(Estimator):
     row_ids_, column_ids_ : names of rows and columns where Y was a data frame, else ``None``.
     """
 
+    max_iter: int = parameter(500)
+    tol: float = parameter(1e-5, "stop when the objective falls by less than this share of itself.", check.tolerance)
+    patience: int | None = parameter(
+        None,
+        'stop after so many iterations without a better ``"auc"`` or ``"r2"`` at the entries of ``validation``; '
+        "the best one is kept.",
+        check.patience,
+    )
+
+    fitted_class: ClassVar[type] = Completed
     regularisers: ClassVar[tuple[str, ...]] = ("nuclear_reg", "l1_reg")
     takes_features: ClassVar[bool] = True
 
-    max_iter: int
-    tol: float
-    patience: int | None
-    time_limit: float | None
-    orthonormal: bool = False
-    n_threads: int | None
-    verbose: bool
-
-    state_: Completed
     singular_values_ = FittedAttribute()
     left_vectors_ = FittedAttribute()
     right_vectors_ = FittedAttribute()
@@ -100,26 +91,28 @@ class CompletionModel(Estimator):
     row_ids_ = FittedAttribute()
     column_ids_ = FittedAttribute()
 
-    def _prepare(self, data: Data) -> Any:
+    def _check(self, data: CompletionData) -> None:
+        """Refuse data that this model cannot learn from."""
+
+    def _prepare(self, data: CompletionData) -> Problem:
         """Return the problem: everything that does not depend on the regularisation."""
         raise NotImplementedError
 
-    def _start(self, problem: Any) -> Any:
+    def _start(self, problem: Problem) -> Iterate:
         """Return the state to start from."""
         raise NotImplementedError
 
-    def _solver(self, problem: Any, regularisation: dict[str, float]) -> Any:
+    def _solver(self, problem: Problem, regularisation: Regularisation) -> Solver[Iterate]:
+        """Return what takes a state to the next one."""
         raise NotImplementedError
 
-    def _estimate(self, problem: Any, state: Any) -> Estimate:
+    def _decomposition(self, problem: Problem, state: Iterate) -> Decomposition:
+        """Return what a state says about the matrix."""
         raise NotImplementedError
 
-    def _strongest(self, problem: Any) -> dict[str, float]:
+    def _strongest(self, problem: Problem) -> Regularisation:
         """Return the regularisation from which on everything is zero."""
         raise NotImplementedError
-
-    def _checked(self, data: Data) -> None:
-        """Refuse data that this model cannot learn from."""
 
     def _correction(self, observed: Observed) -> str | None:
         """How scores become values."""
@@ -129,9 +122,9 @@ class CompletionModel(Estimator):
         self,
         Y: Any,
         mask: Any = None,
+        *,
         left_features: Any = None,
         right_features: Any = None,
-        *,
         validation: Any = None,
         callbacks: Iterable[Callback] = (),
     ) -> Self:
@@ -139,19 +132,18 @@ class CompletionModel(Estimator):
 
         Parameters
         ----------
-        Y : dense, NaN where unknown or told by ``mask``; or sparse, where stored entries are observed, zeros included.
-            In a data frame rows are named by the index and columns by their names: so they are asked for then, and
-            frames of features, mask or validation are matched by name.
+        Y : dense, NaN where unknown or with a ``mask``; or sparse, where stored entries are observed, zeros included.
+            In a data frame rows are named by the index and columns by their names: ``predict`` and ``recommend`` take
+            these, and frames of features, mask or validation are matched by name.
         mask : True where an entry of Y is observed.
         left_features, right_features : one row per row (column) of Y, sparse, dense, a data frame or a dict of groups.
         validation : held-out entries in the forms of Y, measured after every iteration: ``"auc"`` and ``"aupr"`` where
             Y has two values, else ``"mae"``, ``"rmse"`` and ``"r2"``; ``patience`` watches ``"auc"`` or ``"r2"``.
         callbacks : functions of a :class:`~everypair.solvers.loop.Sweep`; one that returns True ends the training.
         """
-        rules = StopRules.checked(self.max_iter, self.tol, self.patience, self.time_limit)
-        callbacks = checked_callbacks(callbacks)
-        resolve_threads(self.n_threads)
-        wanted = {name: self._checked_regulariser(name) for name in self.regularisers}
+        parameters, callbacks = checked(self), checked_callbacks(callbacks)
+        rules = stop_rules(parameters)
+        wanted = {name: getattr(parameters, name) for name in self.regularisers}
         named = named_matrix(Y, "Y")
         if named is not None:
             Y, mask, validation = named.values, named.like(mask, "mask"), named.like(validation, "validation")
@@ -162,9 +154,9 @@ class CompletionModel(Estimator):
                 )
             )
         observed = Observed.from_matrix(Y, mask)
-        data = Data(observed, *self._sides(observed.shape, left_features, right_features))
-        self._checked(data)
-        held_out = _checked_validation(validation, observed, rules.patience)
+        data = self._data(observed, left_features, right_features)
+        self._check(data)
+        held_out = checked_validation(validation, observed, rules.patience)
         with single_threaded_blas():
             learnt = self._learn(data, wanted, rules, held_out, callbacks)
         self.state_ = learnt if named is None else replace(learnt, row_ids=named.rows, column_ids=named.columns)
@@ -172,7 +164,7 @@ class CompletionModel(Estimator):
 
     def _learn(
         self,
-        data: Data,
+        data: CompletionData,
         wanted: dict[str, float | None],
         rules: StopRules,
         held_out: Observed | None,
@@ -205,21 +197,45 @@ class CompletionModel(Estimator):
         see, known by what the training features' weights N say about them.
         """
         left, right = self._factors(left_features, right_features)
-        return self.state_.clip(blocked_product(left, right.T, BLOCK_ROWS, resolve_threads(self.n_threads)))
+        return self._fitted().clip(blocked_product(left, right.T, BLOCK_ROWS, resolve_threads(self.n_threads)))
 
     def predict(self, rows: ArrayLike, columns: ArrayLike) -> Array64:
         """Return the values of the entries (rows[t], columns[t]), by name or position, without forming the matrix."""
-        check_is_fitted(self)
-        n, m = self.state_.shape
-        i, j = _positions(rows, n, "rows", self.row_ids_), _positions(columns, m, "columns", self.column_ids_)
+        state = self._fitted()
+        n, m = state.shape
+        i, j = _positions(rows, n, "rows", state.row_ids), _positions(columns, m, "columns", state.column_ids)
         if i.shape != j.shape:
             raise ValueError(f"rows and columns must have one length, got {i.size} and {j.size}.")
         (own_rows, i), (own_columns, j) = np.unique(i, return_inverse=True), np.unique(j, return_inverse=True)
-        left, right = self.state_.factors(own_rows, own_columns)
+        left, right = state.factors(own_rows, own_columns)
         values = np.empty(len(i))
         for start, stop in even_chunks(len(i), PAIRS_AT_ONCE):
             values[start:stop] = np.einsum("tf,tf->t", left[i[start:stop]], right[j[start:stop]])
-        return self.state_.clip(values)
+        return state.clip(values)
+
+    def score(self, Y: Any, mask: Any = None) -> float:
+        """Return how good the completed matrix is at the known entries of Y: AUC or r².
+
+        It is AUC where the training entries had two values, else r², which ``patience`` watches too. Y and its mask are
+        those of :meth:`fit`: a matrix of the same shape with other entries, or a frame whose rows and columns are
+        matched by name. A search of scikit-learn splits rows, and a row of which nothing was seen is not completed:
+        give it all rows, ``cv=[(rows, rows)]``, and ``scoring=lambda model, *_: model.score(held_out)``.
+
+        >>> from everypair.models.completion.rivals import FPCA
+        >>> Y = np.outer(np.arange(1.0, 7), np.arange(1.0, 6))
+        >>> shown = np.random.default_rng(0).random(Y.shape) < 0.7
+        >>> round(FPCA(nuclear_reg=0.01).fit(Y, shown).score(Y, ~shown), 2)
+        0.94
+        """
+        state = self._fitted()
+        if state.row_ids is not None and state.column_ids is not None:
+            named = NamedMatrix(state.singular_values, state.row_ids, state.column_ids)
+            Y, mask = named.like(Y, "Y"), named.like(mask, "mask")
+        held_out, levels = Observed.from_matrix(Y, mask), state.levels
+        check_like(held_out, state.shape, levels, "Y", "the training matrix")
+        left, right = state.factors(EVERY, EVERY)
+        values = state.clip(entries_of(held_out, left, right, resolve_threads(self.n_threads)))
+        return entry_metrics(values, held_out.values, levels)["r2" if levels is None else "auc"]
 
     def recommend(
         self,
@@ -237,8 +253,7 @@ class CompletionModel(Estimator):
         hides observed entries; ``allow`` and ``block`` are those of :func:`everypair.retrieve.top_k`. Equal values rank
         by ascending column; where fewer than ``n`` columns remain the rest is −1 (None among names) with −inf.
         """
-        check_is_fitted(self)
-        state, seen = self.state_, None
+        state, seen = self._fitted(), None
         if features is not None:
             if rows is not None:
                 raise ValueError("give either rows (known ones) or the features of new ones, not both.")
@@ -280,13 +295,17 @@ class CompletionModel(Estimator):
             for t in order
         ]
 
+    def _fitted(self) -> Completed:
+        state: Completed = super()._fitted()
+        return state
+
     def _factors(self, left_features: Any, right_features: Any) -> tuple[Array64, Array64]:
-        check_is_fitted(self)
+        state = self._fitted()
         new = [
             None if features is None else self._new(side, features)
             for side, features in (("left", left_features), ("right", right_features))
         ]
-        left, right = self.state_.factors(EVERY, EVERY, *new)
+        left, right = state.factors(EVERY, EVERY, *new)
         return left, right
 
     def _new(self, name: str, features: Any) -> Array64:
@@ -295,35 +314,30 @@ class CompletionModel(Estimator):
             raise ValueError(f"this model was fitted without {name}_features, so it cannot read those of new entities.")
         return np.asarray(side.read(features))
 
-    def _sides(
-        self, shape: tuple[int, int], left: Any, right: Any
-    ) -> tuple[CompletionSide | None, CompletionSide | None]:
-        if not self.takes_features and not (left is None and right is None):
-            raise ValueError(f"{type(self).__name__} has no place for features: leave them out, or use MLRM or FNNM.")
-        if not isinstance(self.orthonormal, bool):
-            raise ValueError(f"orthonormal must be True or False, got {self.orthonormal!r}.")
-        left_side, right_side = (
-            None if features is None else CompletionSide.of(features, name, rows, self.orthonormal)
-            for features, name, rows in zip((left, right), ("left_features", "right_features"), shape)
+    def _data(self, observed: Observed, left_features: Any, right_features: Any) -> CompletionData:
+        """What is learnt from: entries, and features as they are used."""
+        if not self.takes_features:
+            if left_features is not None or right_features is not None:
+                raise ValueError(
+                    f"{type(self).__name__} has no place for features: leave them out, or use MLRM or FNNM."
+                )
+            return CompletionData(observed, None, None)
+        orthonormal = self.get_params()["orthonormal"]
+        left, right = (
+            None if features is None else CompletionSide.of(features, name, count, orthonormal)
+            for features, name, count in zip(
+                (left_features, right_features), ("left_features", "right_features"), observed.shape
+            )
         )
-        return left_side, right_side
+        return CompletionData(observed, left, right)
 
-    def _checked_regulariser(self, name: str) -> float | None:
-        value = getattr(self, name)
-        if isinstance(value, str) and value == "auto":
-            return None
-        if not is_number(value) or not 0 <= value < np.inf or (value == 0 and name != "l1_reg"):
-            least = "≥ 0" if name == "l1_reg" else "> 0"
-            raise ValueError(f'{name} must be a finite number {least} or "auto", got {value!r}.')
-        return float(value)
-
-    def _completed(self, problem: Any, data: Data, state: Any) -> Completed:
+    def _completed(self, problem: Problem, data: CompletionData, state: Iterate) -> Completed:
         """What a solver's state says, as the fitted state."""
-        estimate = self._estimate(problem, state)
-        M, N = estimate.low_rank, estimate.weights
+        parts = self._decomposition(problem, state)
+        M, N = parts.low_rank, parts.weights
         completed = Completed(
             data.observed.to_csr(), M.left, M.values, M.right, None if N is None else sp.csr_array(N),
-            data.left, data.right, estimate.adds, self._compared(),
+            data.left, data.right, parts.adds, self._compared(),
         )  # fmt: skip
         kind = self._correction(data.observed)
         if kind is None:
@@ -337,10 +351,12 @@ class CompletionModel(Estimator):
         """``"columns"`` or ``"rows"`` where a ranking loss compares those, so that they have no level of their own."""
         return None
 
-    def _measure(self, problem: Any, data: Data, held_out: Observed) -> Callable[[Any], dict[str, float]]:
+    def _measure(
+        self, problem: Problem, data: CompletionData, held_out: Observed
+    ) -> Callable[[Iterate], dict[str, float]]:
         """Return the function that measures a solver's state at held-out entries."""
 
-        def measure(state: Any) -> dict[str, float]:
+        def measure(state: Iterate) -> dict[str, float]:
             completed = self._completed(problem, data, state)
             left, right = completed.factors(EVERY, EVERY)
             values = completed.clip(entries_of(held_out, left, right, resolve_threads(self.n_threads)))
@@ -349,36 +365,20 @@ class CompletionModel(Estimator):
         return measure
 
     def _choose(
-        self, data: Data, problem: Any, automatic: list[str], fixed: dict[str, float], rules: StopRules
-    ) -> tuple[dict[str, float], list[dict[str, float]], Any]:
+        self, data: CompletionData, problem: Problem, automatic: list[str], fixed: Regularisation, rules: StopRules
+    ) -> tuple[Regularisation, list[dict[str, float]], Iterate | None]:
         """Return the regularisation with the best quality at held-out observed entries, and all that was tried."""
 
-        def prepared(observed: Observed, held_out: Observed) -> Point:
+        def prepared(observed: Observed, held_out: Observed) -> PathPoint[Iterate]:
             part = replace(data, observed=observed)
             inner = self._prepare(part)
-            return Point(
+            return PathPoint(
                 self._start(inner),
                 lambda regularisation: self._solver(inner, regularisation),
                 self._measure(inner, part, held_out),
             )
 
         return search(data.observed, self._strongest(problem), automatic, fixed, rules, prepared)
-
-
-def _checked_validation(validation: Any, observed: Observed, patience: int | None) -> Observed | None:
-    if validation is None:
-        if patience is not None:
-            raise ValueError("patience needs validation data: fit(Y, validation=held_out).")
-        return None
-    held_out = Observed.from_matrix(validation, name="validation")
-    if held_out.shape != observed.shape:
-        raise ValueError(f"validation must have the shape of Y, {observed.shape}, got {held_out.shape}.")
-    shared = count_overlap(*(entries.with_values(np.ones(entries.nnz)).to_csr() for entries in (held_out, observed)))
-    if shared:
-        raise ValueError(f"{shared} entries of validation are observed in Y: hold them out of Y.")
-    if observed.levels is not None and held_out.levels != observed.levels:
-        raise ValueError(f"validation must hold both values of Y, {observed.levels[0]:g} and {observed.levels[1]:g}.")
-    return held_out
 
 
 def _positions(values: ArrayLike, size: int, kind: str, ids: Ids | None = None) -> NDArray[np.int64]:

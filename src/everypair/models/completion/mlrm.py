@@ -3,21 +3,58 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from everypair.check import is_number
+from everypair import check
 from everypair.data.observed import Observed
-from everypair.models.completion.base import CompletionModel, Data, Estimate
+from everypair.models.completion.base import CompletionModel, Decomposition
 from everypair.models.completion.correction import KINDS
+from everypair.models.completion.data import CompletionData
+from everypair.models.completion.parameters import FeatureOptions, NuclearNorm, SingularValues, SparseWeights
+from everypair.models.completion.path import Regularisation
+from everypair.models.parameters import estimator, number, one_of, or_none, parameter
 from everypair.parallel import resolve_threads
 from everypair.problem.completion.bilinear import Bilinear
 from everypair.problem.completion.ranking import RankingProblem
 from everypair.solvers.completion.ranking import VARIANTS, RankingAlternation, RankingState
 from everypair.solvers.completion.shrinkage import Shrinkage
 
-CODINGS = ("centred", "01", "±1", None)
+
+@estimator
+class PaperSwitches:
+    """Variants of the paper and what its data become: the defaults are ours."""
+
+    variant: str = parameter(
+        "local",
+        '``"local"``: Ŷ = M + A N Cᵀ (Algorithm 1); without features N is absent. ``"global"``: Ŷ = M, which A N '
+        'Cᵀ approximates (15). ``"transductive"``: no features, one shrinkage (12). ``"noise"``: a part Z of Y₀ '
+        'is noise (Algorithm 3); the same minimiser as ``"local"`` with λ1 and λ2 times (1 + λ3)/λ3.',
+        one_of(*VARIANTS),
+    )
+    noise_reg: float | None = parameter(None, 'λ3 of ``variant="noise"``, 1 by default.', or_none(number(above=0)))
+    accelerate: bool = parameter(
+        True, "momentum; the optimum is the same, the iterates are those of the paper without it.", check.flag
+    )
+    coding: str | None = parameter(
+        "centred",
+        'what observed entries become in Y₀. ``"centred"``: values less the mean of those observed in their row, '
+        "so that unobserved means average. ``None``: as they are, the paper's. For data of two values also "
+        '``"01"``: the smaller one is 0, which the loss cannot tell from unobserved, and ``"±1"``: it is −1.',
+        or_none(one_of("centred", "01", "±1")),
+    )
+    correct: str | None = parameter(
+        "auto",
+        '``"offset"`` or ``"offset-scale"`` learns an offset (and a scale) of every row at observed entries and '
+        'keeps within their range; ``None`` leaves scores. ``"auto"``: ``None`` for two values, else '
+        '``"offset-scale"``.',
+        or_none(one_of("auto", *KINDS)),
+    )
+    pairs: str = parameter(
+        "columns",
+        '``"columns"`` compares the columns of a row, ``"rows"`` the rows of a column.',
+        one_of("columns", "rows"),
+    )
 
 
 @dataclass(frozen=True)
@@ -28,33 +65,21 @@ class _Oriented:
     turned: bool
 
 
-class MLRM(CompletionModel):
+@estimator
+class MLRM(
+    NuclearNorm,
+    SparseWeights,
+    FeatureOptions,
+    SingularValues,
+    CompletionModel[_Oriented, RankingState],
+    PaperSwitches,
+):
     """Rank columns within rows: λ1‖M‖_* + λ2‖N‖₁ + ½ Σ_i Σ_{p<q} (ŷ_ip − ŷ_iq − (y_ip − y_iq))², Ŷ = M + A N Cᵀ.
 
     The loss runs over *all* pairs of columns of Y₀, which is 0 where nothing was observed; the m(m − 1)/2 pairs are
     never formed. Scores rank the columns of a row; they have no level of their own unless ``correct`` gives them one.
-    The loss has no mask: prefer :class:`FNNM` where values are wanted and entries are missing at random.
-
-    Parameters
-    ----------
-    nuclear_reg, l1_reg : λ1 and λ2 in the paper's units, or ``"auto"``: chosen at a held-out fifth of the observed
-        entries by a path with warm starts (``path_``), then fitted on all of them.
-    noise_reg : λ3 of ``variant="noise"``, 1 by default.
-    variant : ``"local"``: Ŷ = M + A N Cᵀ (Algorithm 1); without features N is absent. ``"global"``: Ŷ = M, which A N Cᵀ
-        approximates (15). ``"transductive"``: no features, one shrinkage (12). ``"noise"``: a part Z of Y₀ is noise
-        (Algorithm 3); the same minimiser as ``"local"`` with λ1 and λ2 times (1 + λ3)/λ3.
-    accelerate : momentum; the optimum is the same, the iterates are those of the paper without it.
-    coding : what observed entries become in Y₀. ``"centred"``: values less the mean of their row's observed ones, so
-        that unobserved means average. ``None``: as they are, the paper's. For data of two values also ``"01"``: the
-        smaller one is 0, which the loss cannot tell from unobserved, and ``"±1"``: it is −1.
-    correct : ``"offset"`` or ``"offset-scale"`` learns an offset (and a scale) of every row at observed entries and
-        keeps within their range; ``None`` leaves scores. ``"auto"``: ``None`` for two values, else ``"offset-scale"``.
-    pairs : ``"columns"`` compares the columns of a row, ``"rows"`` the rows of a column.
-    orthonormal : make the columns of each side's features orthonormal by QR, which takes fewer iterations but gives
-        every direction the same weight; features that add nothing are left out.
-    svd : ``"exact"``, ``"truncated"`` or ``"auto"`` by size (truncated where both sides exceed 500).
-    max_iter, tol, patience, time_limit : when to stop, see :class:`~everypair.solvers.loop.StopRules`.
-    n_threads, verbose : threads (``None``: all cores; the result does not depend on it), a progress bar.
+    The loss has no mask: prefer :class:`~everypair.models.completion.rivals.FNNM` where values are wanted and entries
+    are missing at random.
 
     Examples
     --------
@@ -67,52 +92,10 @@ class MLRM(CompletionModel):
     [0, 6]
     """
 
-    def __init__(
-        self,
-        nuclear_reg: float | str = "auto",
-        l1_reg: float | str = "auto",
-        noise_reg: float | None = None,
-        variant: str = "local",
-        accelerate: bool = True,
-        coding: str | None = "centred",
-        correct: str | None = "auto",
-        pairs: str = "columns",
-        orthonormal: bool = False,
-        svd: str = "auto",
-        max_iter: int = 300,
-        tol: float = 1e-5,
-        patience: int | None = None,
-        time_limit: float | None = None,
-        n_threads: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.nuclear_reg = nuclear_reg
-        self.l1_reg = l1_reg
-        self.noise_reg = noise_reg
-        self.variant = variant
-        self.accelerate = accelerate
-        self.coding = coding
-        self.correct = correct
-        self.pairs = pairs
-        self.orthonormal = orthonormal
-        self.svd = svd
-        self.max_iter = max_iter
-        self.tol = tol
-        self.patience = patience
-        self.time_limit = time_limit
-        self.n_threads = n_threads
-        self.verbose = verbose
+    max_iter: int = parameter(300)
 
-    def _checked(self, data: Data) -> None:
-        _one_of("variant", self.variant, VARIANTS)
-        _one_of("coding", self.coding, CODINGS)
-        _one_of("correct", self.correct, ("auto", None, *KINDS))
-        _one_of("pairs", self.pairs, ("columns", "rows"))
-        Shrinkage(self.svd)
-        if self.variant == "noise":
-            if self.noise_reg is not None and not (is_number(self.noise_reg) and 0 < self.noise_reg < np.inf):
-                raise ValueError(f"noise_reg must be a finite number > 0, got {self.noise_reg!r}.")
-        elif self.noise_reg is not None:
+    def _check(self, data: CompletionData) -> None:
+        if self.noise_reg is not None and self.variant != "noise":
             raise ValueError(f'noise_reg belongs to variant="noise", the variant here is {self.variant!r}.')
         featureless = data.left is None and data.right is None
         if self.variant == "transductive" and not featureless:
@@ -130,7 +113,7 @@ class MLRM(CompletionModel):
                 'correct="offset" (which ranks the same).'
             )
 
-    def _prepare(self, data: Data) -> _Oriented:
+    def _prepare(self, data: CompletionData) -> _Oriented:
         observed = self._coded(data.observed)
         left, right = data.matrices
         turned = self.pairs == "rows"
@@ -154,7 +137,7 @@ class MLRM(CompletionModel):
     def _start(self, problem: _Oriented) -> RankingState:
         return RankingState.zero(problem.ranking)
 
-    def _solver(self, problem: _Oriented, regularisation: dict[str, float]) -> RankingAlternation:
+    def _solver(self, problem: _Oriented, regularisation: Regularisation) -> RankingAlternation:
         noise = None
         if self.variant == "noise":
             noise = 1.0 if self.noise_reg is None else float(self.noise_reg)
@@ -163,13 +146,13 @@ class MLRM(CompletionModel):
             self.accelerate, Shrinkage(self.svd),
         )  # fmt: skip
 
-    def _estimate(self, problem: _Oriented, state: RankingState) -> Estimate:
+    def _decomposition(self, problem: _Oriented, state: RankingState) -> Decomposition:
         M, N = state.low_rank, state.weights
         if problem.turned:
             M, N = M.transposed, None if N is None else N.T
-        return Estimate(M, N, adds=self.variant != "global")
+        return Decomposition(M, N, adds=self.variant != "global")
 
-    def _strongest(self, problem: _Oriented) -> dict[str, float]:
+    def _strongest(self, problem: _Oriented) -> Regularisation:
         nuclear, l1 = problem.ranking.strongest()
         return {"nuclear_reg": nuclear, "l1_reg": l1}
 
@@ -180,8 +163,3 @@ class MLRM(CompletionModel):
         if self.correct == "auto":
             return None if observed.levels is not None else "offset-scale"
         return self.correct
-
-
-def _one_of(name: str, value: Any, known: tuple[Any, ...]) -> None:
-    if not any(value is option or (isinstance(value, str) and value == option) for option in known):
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}.")

@@ -12,12 +12,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from everypair.data.observed import Observed
-from everypair.solvers.loop import Status, StopRules, run
+from everypair.solvers.loop import Solver, Status, StopRules, run
+from everypair.solvers.state import State
 
 SHARES = {
     "nuclear_reg": (1.0, 0.5, 0.2, 0.08, 0.03, 0.01, 0.003),
@@ -32,23 +33,35 @@ ITERATIONS = 60
 TOLERANCE = 1e-3
 
 
+class WarmState(State, Protocol):
+    """A solver's state that another training can start from."""
+
+    def fresh(self) -> Self:
+        """The same place as a start."""
+        ...
+
+
+Iterate = TypeVar("Iterate", bound=WarmState)
+Regularisation = dict[str, float]
+
+
 @dataclass(frozen=True)
-class Point:
+class PathPoint(Generic[Iterate]):
     """A prepared problem: where to start, its solver for a regularisation, and the quality of a state."""
 
-    start: Any
-    solver: Callable[[dict[str, float]], Any]
-    measure: Callable[[Any], dict[str, float]]
+    start: Iterate
+    solver: Callable[[Regularisation], Solver[Iterate]]
+    measure: Callable[[Iterate], dict[str, float]]
 
 
 def search(
     observed: Observed,
-    strongest: dict[str, float],
+    strongest: Regularisation,
     automatic: list[str],
-    fixed: dict[str, float],
+    fixed: Regularisation,
     rules: StopRules,
-    prepare: Callable[[Observed, Observed], Point],
-) -> tuple[dict[str, float], list[dict[str, float]], Any]:
+    prepare: Callable[[Observed, Observed], PathPoint[Iterate]],
+) -> tuple[Regularisation, list[dict[str, float]], Iterate | None]:
     """Return the best values of the ``automatic`` regularisers, every point tried, and the best point's state."""
     usual = {name: USUAL[name] * strongest[name] for name in automatic}
     automatic = [name for name in automatic if strongest[name] > 0]  # zero: there is nothing to regularise
@@ -61,7 +74,7 @@ def search(
     last = automatic[0]  # the innermost loop: warm starts run along it
     others = [name for name in automatic if name != last]
     tried: list[dict[str, float]] = []
-    best: tuple[float, dict[str, float], Any] = (-math.inf, usual, None)
+    best: tuple[float, Regularisation, Iterate | None] = (-math.inf, usual, None)
     seconds = 0.0
     for outer in product(*(SHARES[name] for name in others)):
         state = point.start

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from everypair.data.ids import Ids
+from everypair.data.observed import Observed
 from everypair.models.codec import storable
 from everypair.models.completion.correction import Correction
 from everypair.models.completion.side import CompletionSide
@@ -58,6 +59,11 @@ class Completed:
     def shape(self) -> tuple[int, int]:
         """(n, m)."""
         return len(self.left_vectors), len(self.right_vectors)
+
+    @property
+    def levels(self) -> tuple[float, float] | None:
+        """The two values of the observed entries, ``None`` where there are more."""
+        return Observed.from_matrix(self.observed).levels
 
     def score_factors(
         self, rows: Any, columns: Any, new_left: Any = None, new_right: Any = None

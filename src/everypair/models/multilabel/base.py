@@ -93,12 +93,10 @@ class MissingLabels:
     """What every classifier has that can learn from known labels alone."""
 
     unlabeled: str = parameter(
-        default="negative",
-        text=(
-            '``"negative"``: whatever is not 1 in Y is a 0. ``"missing"``: only known labels count (stored entries '
-            "of a sparse Y, all but NaN of a dense one, or those of ``fit``'s mask)."
-        ),
-        check=one_of("negative", "missing"),
+        "negative",
+        '``"negative"``: whatever is not 1 in Y is a 0. ``"missing"``: only known labels count (stored entries of'
+        " a sparse Y, all but NaN of a dense one, or those of ``fit``'s mask).",
+        one_of("negative", "missing"),
     )
 
 
@@ -118,17 +116,13 @@ class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
     ``feature_names_in_``.
     """
 
-    normalize: bool = parameter(default=True, text="scale rows of X to unit length.", check=check.flag)
-    fit_intercept: bool = parameter(
-        default=True, text="append a constant 1 after scaling, penalised like any feature.", check=check.flag
-    )
+    normalize: bool = parameter(True, "scale rows of X to unit length.", check.flag)
+    fit_intercept: bool = parameter(True, "append a constant 1 after scaling, penalised like any feature.", check.flag)
     threshold: float | str = parameter(
-        default="auto",
-        text=(
-            '``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on a held-out tenth '
-            "of the rows, which about doubles the time of ``fit`` (with fewer than 50 rows: what the loss suggests)."
-        ),
-        check=or_auto(check.any_number),
+        "auto",
+        '``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on a held-out tenth of'
+        " the rows, which about doubles the time of ``fit`` (with fewer than 50 rows: what the loss suggests).",
+        or_auto(check.any_number),
     )
 
     fitted_class: ClassVar[type] = ClassifierState

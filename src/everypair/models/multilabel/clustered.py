@@ -73,8 +73,9 @@ class RowsThere:
             tasks, paths, cluster.read, parameters.normalize, parameters.fit_intercept, parameters.dtype
         )
         counts = files.label_counts
-        given = checked_label_weight(parameters.label_weight, len(counts))
-        weights = np.ones(len(counts)) if given is None else given
+        weights = checked_label_weight(parameters.label_weight, len(counts))
+        if weights is None:
+            weights = np.ones(len(counts))
         X, labels = files.sample(SAMPLED_ROWS, random)
         sample = LabelProblem.of(X, labels, None, weights)
         return cls(cluster, tasks, CountedLabels(files.n_rows, counts, weights), sample, files), files.shared

@@ -25,11 +25,12 @@ from everypair.models.multilabel.parameters import SOLVERS, Kernel, LabelSetting
 from everypair.models.multilabel.problem import LabelProblem
 from everypair.models.parameters import Training, checked, estimator, number, one_of, or_auto, parameter
 from everypair.problem.layout import LEFT
-from everypair.problem.losses import Loss, get_loss
+from everypair.problem.losses import LOSSES, Loss, get_loss
 from everypair.solvers.loop import Callback, checked_callbacks
 from everypair.solvers.state import Factors
 from everypair.training.train import check_keeper
 from everypair.types import Array
+from everypair.words import listed
 
 
 @estimator
@@ -57,83 +58,66 @@ class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
     """
 
     rank: int | str = parameter(
-        default="auto",
-        text='number of factors k; ``"auto"`` is the number of labels, at most 100.',
-        check=or_auto(check.integer),
+        "auto", 'number of factors k; ``"auto"`` is the number of labels, at most 100.', or_auto(check.integer)
     )
     loss: str | Loss = parameter(
-        default="logistic",
-        text='``"logistic"``, ``"squared"``, ``"squared_hinge"`` or a :class:`~everypair.problem.losses.Loss`.',
-        check=lambda name, value: get_loss(value),
+        "logistic",
+        f"{listed(LOSSES, 9)} or a :class:`~everypair.problem.losses.Loss`.",
+        lambda name, value: get_loss(value),
     )
     negative_loss: str = parameter(
-        default="auto",
-        text=(
-            '``"squared"``: a negative costs ½ w (ỹ − s)², and a sweep as much as the positives. ``"same"``: it has '
-            'the loss itself, and a sweep costs as much as all pairs. ``"auto"``: the first, unless more than a '
-            'tenth of all labels are positive. Known negatives of ``unlabeled="missing"`` always have the loss '
-            "itself."
-        ),
-        check=one_of("auto", "squared", "same"),
+        "auto",
+        '``"squared"``: a negative costs ½ w (ỹ − s)², and a sweep as much as the positives. ``"same"``: it has '
+        'the loss itself, and a sweep costs as much as all pairs. ``"auto"``: the first, unless more than a tenth'
+        ' of all labels are positive. Known negatives of ``unlabeled="missing"`` always have the loss itself.',
+        one_of("auto", "squared", "same"),
     )
     negative_weight: float | str = parameter(
-        default="auto",
-        text=(
-            'w. ``"auto"``, of it and of ``negative_value``: under the logistic loss the square that agrees with the '
-            "loss at the share of positives, see :mod:`everypair.models.multilabel.defaults`; otherwise 1 and the "
-            "loss's own target of a negative."
-        ),
-        check=or_auto(number(least=0)),
+        "auto",
+        'w. ``"auto"``, of it and of ``negative_value``: under the logistic loss the square that agrees with the '
+        "loss at the share of positives, see :mod:`everypair.models.multilabel.defaults`; otherwise 1 and the "
+        "loss's own target of a negative.",
+        or_auto(number(least=0)),
     )
-    negative_value: float | str = parameter(default="auto", text="ỹ.", check=or_auto(number()))
-    label_weight: Any = parameter(default=None, text="weights l_j > 0 of the labels, or ``None`` for ones.")
+    negative_value: float | str = parameter("auto", "ỹ.", or_auto(number()))
+    label_weight: Any = parameter(None, "weights l_j > 0 of the labels, or ``None`` for ones.")
     reg: float | str = parameter(
-        default="auto",
-        text=(
-            'λ, also that of the trace norm of WHᵀ; ``"auto"`` takes the one of several values, set by the size of '
-            "the data, that ranks held-out rows best, each learnt with a few sweeps."
-        ),
-        check=or_auto(number(least=0)),
+        "auto",
+        'λ, also that of the trace norm of WHᵀ; ``"auto"`` takes the one of several values, set by the size of '
+        "the data, that ranks held-out rows best, each learnt with a few sweeps.",
+        or_auto(number(least=0)),
     )
     kernel: Any = parameter(
-        default=None,
-        text=(
-            '``"rbf"``, ``"linear"``, a function or a :class:`~everypair.models.multilabel.Kernel` with options of '
-            "its own: learn from kernel features over landmarks instead of X."
-        ),
-        check=Kernel.of,
+        None,
+        '``"rbf"``, ``"linear"``, a function or a :class:`~everypair.models.multilabel.Kernel` with options of '
+        "its own: learn from kernel features over landmarks instead of X.",
+        Kernel.of,
     )
     solver: str = parameter(
-        default="auto",
-        text='``"auto"`` and ``"tron"`` alternate trust-region Newton steps on W and H (momentum between sweeps gained '
-        'nothing in the ten sweeps of a default fit); ``"newton-linesearch"`` and ``"gradient"`` are there to be '
-        'compared; ``"svd"`` is the closed form of the squared loss with every label known and no ridge (``reg=0``, '
-        'or ``"auto"``, which is 0 there).',
-        check=one_of(*SOLVERS),
+        "auto",
+        '``"auto"`` and ``"tron"`` alternate trust-region Newton steps on W and H (momentum between sweeps gained'
+        ' nothing in the ten sweeps of a default fit); ``"newton-linesearch"`` and ``"gradient"`` are there to be'
+        ' compared; ``"svd"`` is the closed form of the squared loss with every label known and no ridge '
+        '(``reg=0``, or ``"auto"``, which is 0 there).',
+        one_of(*SOLVERS),
     )
     threshold: float | str = parameter(
-        default="auto",
-        text=(
-            '``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on held-out rows: '
-            'those of ``reg="auto"``, otherwise a tenth, which costs one more fit (with fewer than 50 rows: 0, and ½ '
-            "for the squared loss)."
-        ),
-        check=or_auto(check.any_number),
+        "auto",
+        '``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on held-out rows: '
+        'those of ``reg="auto"``, otherwise a tenth, which costs one more fit (with fewer than 50 rows: 0, and ½ '
+        "for the squared loss).",
+        or_auto(check.any_number),
     )
-    max_iter: int = parameter(default=10)
-    tol: float = parameter(default=1e-4)
+    max_iter: int = parameter(10)
+    tol: float = parameter(1e-4)
     patience: int | None = parameter(
-        default=None,
-        text="stop after so many sweeps without a better nDCG@5 of the validation rows.",
-        check=check.patience,
+        None, "stop after so many sweeps without a better nDCG@5 of the validation rows.", check.patience
     )
     time_limit: float | None = parameter(
-        default=None,
-        text=(
-            "stop after so many seconds, of which the searches of ``reg`` and ``threshold`` take at most a half each "
-            "of what is left."
-        ),
-        check=check.seconds,
+        None,
+        "stop after so many seconds, of which the searches of ``reg`` and ``threshold`` take at most a half each "
+        "of what is left.",
+        check.seconds,
     )
 
     rank_ = FittedAttribute("model")

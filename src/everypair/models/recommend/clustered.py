@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from everypair.data.pairs import Pairs
 from everypair.data.weighting import DegreeWeighting, degree_exponent
 from everypair.distribute.answering.sharded_factors import ShardedFactors
 from everypair.distribute.cluster import GATHERED_BYTES, Cluster
@@ -72,15 +71,7 @@ class There:
                 raise TypeError(f"{name} are matched to ids in this process: give {name}.compute().")
         if arguments.validation is None and values.patience is not None:
             raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
-        here: dict[str, Any] = {"interactions": None, "targets": None, "weighting": None}
-
-        def weigh(pairs: Pairs) -> Pairs:
-            weighting = DegreeWeighting.of(values.weighting, pairs)
-            here.update(interactions=pairs.to_csr(), targets=pairs.targets, weighting=weighting)
-            return pairs if weighting is None else weighting.weighted(pairs)
-
-        exponent = degree_exponent(values.weighting)
-        stored = self.cluster.pairs(self.tasks, arguments.interactions, arguments.targets, values.dtype, weigh)
+        stored, pairs, here = self._pairs(arguments, values)
         features = arguments.features
         if stored.id_runs is not None and any(one is not None for one in features):
             ids: Any = [None if part is None else stored.ids(side) for side, part in enumerate(features)]
@@ -89,10 +80,24 @@ class There:
         validation = arguments.validation
         if validation is not None:
             validation = stored.held_out(validation, "validation")
-        pairs = stored
-        if exponent is not None and here["weighting"] is None:  # pairs that are here are weighted before they are cut
-            pairs, here["weighting"] = degree_weighted(stored, exponent)
         return DataThere(stored, pairs, sides, validation, here)
+
+    def _pairs(
+        self, arguments: FitArguments, values: SimpleNamespace
+    ) -> tuple[ShardedPairs, ShardedPairs, dict[str, Any]]:
+        """Pairs as they were stored and as they are weighted, and what this process has of them."""
+        source = self.cluster.read_here(arguments.interactions, arguments.targets, values.dtype)
+        if source is None:
+            exponent = degree_exponent(values.weighting)
+            stored = self.cluster.read_there(self.tasks, arguments.interactions, values.dtype)
+            pairs, weighting = (stored, None) if exponent is None else degree_weighted(stored, exponent)
+            return stored, pairs, {"interactions": None, "targets": None, "weighting": weighting}
+        weighting = DegreeWeighting.of(values.weighting, source.pairs)
+        here = {"interactions": source.pairs.to_csr(), "targets": source.pairs.targets, "weighting": weighting}
+        if weighting is not None:
+            source = source._replace(pairs=weighting.weighted(source.pairs))
+        stored = self.cluster.cut(self.tasks, source)
+        return stored, stored, here
 
     def train(self, plan: Plan, data: DataThere, arguments: FitArguments, model: Any) -> OneClassState | ClusterFactors:
         """Minimise the plan's objective; small factors are brought here, others stay."""

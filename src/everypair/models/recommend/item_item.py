@@ -61,35 +61,27 @@ class ItemItem(Threads, Recommender):
     """
 
     neighbors: int | None = parameter(
-        default=200,
-        text="number N of other items that an item may depend on; None is all, in closed form (EASE): n² numbers, for "
+        200,
+        "number N of other items that an item may depend on; None is all, in closed form (EASE): n² numbers, for "
         "likes of one weight (and m² more, if memory_mb has them, where users are fewer: m³ operations, not n³).",
-        check=or_none(check.integer),
+        or_none(check.integer),
     )
     reg: float = parameter(
-        default=30.0,
-        text="the constant part of the ridge of coefficient B_lj, reg + reg_scale · G_ll.",
-        check=number(least=0),
+        30.0, "the constant part of the ridge of coefficient B_lj, reg + reg_scale · G_ll.", number(least=0)
     )
-    reg_scale: float = parameter(
-        default=1.0, text="the part of that ridge that grows with G_ll.", check=number(least=0)
-    )
+    reg_scale: float = parameter(1.0, "the part of that ridge that grows with G_ll.", number(least=0))
     negative_weight: float = parameter(
-        default=1.0, text="weight of a pair that is not stored, beside the 1 of a stored one.", check=number(least=0)
+        1.0, "weight of a pair that is not stored, beside the 1 of a stored one.", number(least=0)
     )
     user_exponent: float = parameter(
-        default=0.5,
-        text="users weigh d_i ∝ |Ω_i|^−exponent, of mean 1: how much less an event of an active user says.",
-        check=number(least=0),
+        0.5,
+        "users weigh d_i ∝ |Ω_i|^−exponent, of mean 1: how much less an event of an active user says.",
+        number(least=0),
     )
     memory_mb: float = parameter(
-        default=MEMORY_MB,
-        text="refuse to train where the Gram matrix needs more, in units of 2²⁰ bytes.",
-        check=number(least=0),
+        MEMORY_MB, "refuse to train where the Gram matrix needs more, in units of 2²⁰ bytes.", number(least=0)
     )
-    dtype: str = parameter(
-        default="float32", text='"float32" or "float64".', check=lambda name, value: check.float_dtype(value)
-    )
+    dtype: str = parameter("float32", '"float32" or "float64".', lambda name, value: check.float_dtype(value))
 
     fitted_class: ClassVar[type] = ItemItemState
     reads_features: ClassVar[tuple[bool, bool]] = (False, True)

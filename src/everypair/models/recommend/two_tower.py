@@ -130,72 +130,60 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
     """
 
     widths: tuple[int, ...] = parameter(
-        default=(256, 256),
-        text="widths of the hidden layers of either tower; () is a linear one.",
-        check=lambda name, value: checked_widths(value),
+        (256, 256),
+        "widths of the hidden layers of either tower; () is a linear one.",
+        lambda name, value: checked_widths(value),
     )
-    rank: int = parameter(
-        default=128, text="number of factors k, the width of the last layer, which is linear.", check=check.integer
-    )
-    activation: str = parameter(default="elu", text='"elu", "relu", "tanh" or "identity".', check=one_of(*ACTIVATIONS))
-    loss: str | Loss = parameter(
-        default="logistic", text="as in OneClassMF.", check=lambda name, value: get_loss(value)
-    )
-    negative_weight: float | str = parameter(default="auto", text="as in OneClassMF.")
-    negative_scheme: Scheme = parameter(
-        default="uniform", text="as in OneClassMF.", check=lambda name, value: check_scheme(value)
-    )
+    rank: int = parameter(128, "number of factors k, the width of the last layer, which is linear.", check.integer)
+    activation: str = parameter("elu", '"elu", "relu", "tanh" or "identity".', one_of(*ACTIVATIONS))
+    loss: str | Loss = parameter("logistic", "as in OneClassMF.", lambda name, value: get_loss(value))
+    negative_weight: float | str = parameter("auto", "as in OneClassMF.")
+    negative_scheme: Scheme = parameter("uniform", "as in OneClassMF.", lambda name, value: check_scheme(value))
     negative_value: Value | str = parameter(
-        default="auto",
-        text="as in OneClassMF; factors of a fitted one may be imputed: (mf.user_factors_, mf.item_factors_).",
+        "auto", "as in OneClassMF; factors of a fitted one may be imputed: (mf.user_factors_, mf.item_factors_)."
     )
     reg: float | tuple[float, float] | str = parameter(
-        default="auto",
-        text='ridge λ of all parameters (or a (users, items) pair, or "auto": 0.2 times the mean positives of '
-        "an entity).",
+        "auto",
+        'ridge λ of all parameters (or a (users, items) pair, or "auto": 0.2 times the mean positives of an entity).',
     )
     own_vectors: bool | tuple[bool, bool] = parameter(
-        default=True,
-        text="whether every entity has an id of its own besides its features; one value or a (users, items) pair.",
-        check=lambda name, value: flags(name, value),
+        True,
+        "whether every entity has an id of its own besides its features; one value or a (users, items) pair.",
+        lambda name, value: flags(name, value),
     )
     normalize: bool | tuple[bool, bool] = parameter(
-        default=False,
-        text="scale every row of the features to length 1; one value or a (users, items) pair.",
-        check=lambda name, value: flags(name, value),
+        False,
+        "scale every row of the features to length 1; one value or a (users, items) pair.",
+        lambda name, value: flags(name, value),
     )
     id_dropout: float | str = parameter(
-        default="auto",
-        text='share of ids left out in every step of "adam" where an entity also has features, so that features learn '
+        "auto",
+        'share of ids left out in every step of "adam" where an entity also has features, so that features learn '
         'to stand alone and entities that come later are understood; "auto" is ½, and 0 with another optimizer.',
-        check=or_auto(number(least=0, below=1)),
+        or_auto(number(least=0, below=1)),
     )
-    layer_biases: bool = parameter(default=True, text="whether layers have biases.", check=check.flag)
+    layer_biases: bool = parameter(True, "whether layers have biases.", check.flag)
     temperature: float | None = parameter(
-        default=None,
-        text="τ makes scores cosines divided by τ; None leaves them inner products.",
-        check=or_none(number(above=0)),
+        None, "τ makes scores cosines divided by τ; None leaves them inner products.", or_none(number(above=0))
     )
     towers: Any = parameter(
-        default=None,
-        text="bring your own: a everypair.neural.functions.PureTower, a registered name, or a (users, items) pair; "
+        None,
+        "bring your own: a everypair.neural.functions.PureTower, a registered name, or a (users, items) pair; "
         "None is the built-in network.",
     )
     optimizer: str = parameter(
-        default="adam",
-        text='"adam" on the exact gradient of every pair; "gauss-newton", "newton", "newton-unit", "gd", "gd-diag", '
+        "adam",
+        '"adam" on the exact gradient of every pair; "gauss-newton", "newton", "newton-unit", "gd", "gd-diag", '
         '"sampling", "sg46", "sogram" (these three and "naive" also with "-diag") are there to be compared, see '
         "everypair.neural.optimizers.choose.",
     )
     learning_rate: float | None = parameter(
-        default=None,
-        text="length of the steps of optimizers that do not search for it; None is each one's own.",
-        check=or_none(number(above=0)),
+        None,
+        "length of the steps of optimizers that do not search for it; None is each one's own.",
+        or_none(number(above=0)),
     )
-    max_iter: int = parameter(
-        default=100, text='stop after so many sweeps; one is five steps of "adam".', check=check.integer
-    )
-    tol: float = parameter(default=1e-5)
+    max_iter: int = parameter(100, 'stop after so many sweeps; one is five steps of "adam".', check.integer)
+    tol: float = parameter(1e-5)
 
     fitted_class: ClassVar[type] = TwoTowerState
     reads_features: ClassVar[tuple[bool, bool]] = (True, True)

@@ -65,9 +65,11 @@ class FeatureNuclear:
         problem, N = self.problem, state.weights
         with single_threaded_blas():
             residual = state.residual if state.residual is not None else problem.residual(state.low_rank, N)
+            # M: a gradient step at observed entries, then its singular values shrink
             E = problem.moved(state.low_rank, self.low_rank_step, residual)
             M = self.shrink(E, self.nuclear_reg * self.low_rank_step, state.low_rank)
             residual = problem.residual(M, N)
+            # N: the same with the new M, then its entries shrink
             if N is not None:
                 slope = problem.slope(residual)
                 N = soft_threshold(N - self.feature_step * slope, self.l1_reg * self.feature_step)

@@ -55,13 +55,16 @@ class FixedPoint:
         X, problem = state.low_rank, self.problem
         mu = state.mu
         with single_threaded_blas():
+            # the first μ of the continuation
             if mu is None:
                 largest = 0.0 if X.rank else problem.strongest()[0]  # a warm start needs no continuation
                 mu = max(self.factor * largest, self.nuclear_reg)
+            # gradient step and shrinkage, and F there
             residual = state.residual if state.residual is not None else problem.residual(X, None)
             moved = self.shrink(problem.moved(X, self.length, residual), mu * self.length, X)
             residual = problem.residual(moved, None)
             value = mu * moved.nuclear_norm + 0.5 * float(residual @ residual)
+            # a fixed point of this μ: on to the next one
             last = mu == self.nuclear_reg
             arrived = distance(moved, X) <= (self.tol if last else max(self.tol, ON_THE_WAY)) * sqrt(moved.square)
         solved = arrived and last

@@ -49,9 +49,10 @@ class InductiveState:
             U, s, Vt = scipy.linalg.svd(problem.slope(problem.observed.values), full_matrices=False, check_finite=False)
             k = min(rank, len(s))
             W, H = U[:, :k] * np.sqrt(s[:k]), Vt[:k].T * np.sqrt(s[:k])
-            said = problem.residual(None, W @ H.T) + problem.observed.values
-        fit = float(said @ said)
-        size = np.sqrt(max(float(said @ problem.observed.values), 0.0) / fit) if fit > 0 else 1.0
+            values = problem.residual(None, W @ H.T) + problem.observed.values
+        # the length t with the least ‖t · values − Y‖ on Ω, shared by both factors
+        fit = float(values @ values)
+        size = np.sqrt(max(float(values @ problem.observed.values), 0.0) / fit) if fit > 0 else 1.0
         return cls(W * size, H * size)
 
 
@@ -67,8 +68,10 @@ class Inductive:
         """W, then H."""
         observed, side, threads = self.problem.observed, self.problem.side, self.problem.n_threads
         with single_threaded_blas():
+            # two ridge regressions, each from where it stands
             W = improved(observed, side.left, state.left, _times(side.features, state.right), self.reg, threads)
             H = improved(observed.transposed, side.features, state.right, _times(side.left, W), self.reg, threads)
+            # the same product at the least norms, and F there
             W, H = balanced(W, H)
             residual = entries_of(observed, _times(side.left, W), _times(side.features, H), threads) - observed.values
             value = 0.5 * float(residual @ residual) + 0.5 * self.reg * float(np.sum(W * W) + np.sum(H * H))
@@ -105,10 +108,12 @@ def _conjugate(product: Callable[[Array64], Array64], right: Array64, start: Arr
     for _ in range(CG_STEPS):
         if square <= enough or square == 0:
             break
+        # exact line search along the direction
         image = product(direction)
         length = square / float(np.sum(direction * image))
         W = W + length * direction
         residual = residual - length * image
+        # the next direction is conjugate to all before
         square, before = float(np.sum(residual * residual)), square
         direction = residual + (square / before) * direction
     return W

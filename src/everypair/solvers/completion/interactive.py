@@ -80,20 +80,24 @@ class Interactive:
     def _step(self, state: InteractiveState) -> InteractiveState:
         rho, at, y = state.penalty, self.at, self.problem.observed.values
         side, length = self.problem.side, self.problem.side.curvature
+        # M and N, each by its proximal step
         M = shrink_exact(state.filled - state.multiplier, self.nuclear_reg / rho)
         gap = side.dense(state.weights) - state.explained + state.side_multiplier
         N = soft_threshold(state.weights - side.project_dense(gap) / length, self.l1_reg / (rho * length))
-        dense, said = M.dense(), side.dense(N)
-        a, b = dense + state.multiplier, said + state.side_multiplier
+        # P and X: off Ω between the two, on Ω as observed
+        dense, of_side = M.dense(), side.dense(N)
+        a, b = dense + state.multiplier, of_side + state.side_multiplier
         filled, explained = ((1 + rho) * a + b) / (2 + rho), ((1 + rho) * b + a) / (2 + rho)
         filled[at] = y
         explained[at] = (y + rho * b[at]) / (1 + rho)
-        first, second = dense - filled, said - explained
+        # both residuals, relative to the norms, and the objective
+        first, second = dense - filled, of_side - explained
         size = max(_norm(filled, explained), np.finfo(float).tiny)
         primal = _norm(first, second) / size
         dual = rho * _norm(filled - state.filled, explained - state.explained) / size
         value = self.nuclear_reg * M.nuclear_norm + self.l1_reg * float(np.abs(N).sum())
-        value += 0.5 * float(np.sum((said - filled) ** 2))
+        value += 0.5 * float(np.sum((of_side - filled) ** 2))
+        # ρ follows their ratio; scaled multipliers follow ρ
         change = 1.0
         if state.iteration < BALANCING:
             change = 2.0 if primal > BALANCED * dual else 0.5 if dual > BALANCED * primal else 1.0

@@ -49,14 +49,17 @@ class AcceleratedWeights:
 
     def _step(self, state: WeightsState, accelerate: bool) -> WeightsState:
         Z, momentum = state.weights, 1.0
+        # ahead of Z by the momentum
         ahead = Z
         if accelerate and state.before is not None:
             momentum, push = next_momentum(state.momentum)
             ahead = Z + push * (Z - state.before)
+        # gradient step and shrinkage from there
         length = self.problem.side.curvature
         slope = self.problem.slope(self.problem.residual(None, ahead))
         shrunk = shrink_exact(ahead - slope / length, self.nuclear_reg / length)
         weights = shrunk.dense()
+        # F
         residual = self.problem.residual(None, weights)
         value = self.nuclear_reg * shrunk.nuclear_norm + 0.5 * float(residual @ residual)
         return WeightsState(weights, value, Z, momentum)

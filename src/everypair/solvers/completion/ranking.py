@@ -87,10 +87,12 @@ class RankingAlternation:
             return moved
 
     def _step(self, state: RankingState, N: Array64, accelerate: bool) -> RankingState:
+        # ahead of N by the momentum
         momentum, ahead = 1.0, N
         if accelerate and state.before is not None:
             momentum, push = next_momentum(state.momentum)
             ahead = N + push * (N - state.before)
+        # the best M there, and the gradient in N at that M
         side = self.problem.side
         if self.variant == "global":
             M, gradient, l1 = self._global_blocks(state, ahead)
@@ -98,6 +100,7 @@ class RankingAlternation:
             M, gradient, l1 = self._noise_blocks(state, ahead)
         else:
             M, gradient, l1 = self._local_blocks(state, ahead)
+        # proximal step of N
         weights = soft_threshold(ahead - gradient / side.curvature, l1 / side.curvature)
         return RankingState(M, weights, self.value(M, weights), before=N, momentum=momentum)
 

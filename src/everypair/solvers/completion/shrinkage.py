@@ -68,16 +68,19 @@ def shrink_truncated(E: SparsePlusLowRank, threshold: float, guess: LowRank, tol
     for cycle in range(CYCLES):
         if small and (WIDE * width > shorter or cycle == FRUITLESS):
             return shrink_exact(E.dense(), threshold)
+        # leading triplets of E in the Krylov span of the block
         blocks = 1 if cycle == 0 and guess.rank else KRYLOV  # a good guess may need no more than a look
         left, values, right = _best_in_span(E, image, blocks)
+        # a wider block while the smallest triplet is still above t
         wanted = int(np.count_nonzero(values > threshold))
         if wanted + EXTRA // 2 > width < shorter:
             width = min(shorter, max(wanted + EXTRA, 2 * width))
+        # ‖E v − σ u‖ tells which of them are settled; the product begins the next cycle
         right = _padded(right, width, random)
         image = E.product(right)
-        found = min(width, len(values))
-        gaps = np.linalg.norm(image[:, :found] - left[:, :found] * values[:found], axis=0)
-        if _settled(values[:found], gaps, wanted, threshold, tol):
+        count = min(width, len(values))
+        gaps = np.linalg.norm(image[:, :count] - left[:, :count] * values[:count], axis=0)
+        if _settled(values[:count], gaps, wanted, threshold, tol):
             break
     wanted = min(wanted, width)
     return LowRank(

@@ -8,9 +8,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from everypair.models.multilabel.rivals import BinaryRelevance
 from everypair.models.multilabel.rivals import binary_relevance as module
-from everypair.problem.losses import get_loss
-
-LOSSES = ["squared", "logistic", "squared_hinge"]
+from everypair.problem.losses import LOSSES, get_loss
 
 
 def problem(n=120, d=15, labels=6, seed=0):

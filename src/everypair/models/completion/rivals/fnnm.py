@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from everypair.models.completion.base import Data, Estimate
-from everypair.models.completion.masked import MaskedModel, checked_step
+from everypair.models.completion.base import Decomposition
+from everypair.models.completion.data import CompletionData
+from everypair.models.completion.masked import MaskedModel
+from everypair.models.completion.parameters import FeatureOptions, NuclearNorm, SingularValues, SparseWeights
+from everypair.models.completion.path import Regularisation
+from everypair.models.parameters import estimator, number, or_none, parameter
 from everypair.problem.completion.masked import MaskedProblem
 from everypair.solvers.completion.feature_nuclear import FeatureNuclear, MaskedState
 from everypair.solvers.completion.shrinkage import Shrinkage
 
 
-class FNNM(MaskedModel):
+@estimator
+class FNNM(NuclearNorm, SparseWeights, FeatureOptions, SingularValues, MaskedModel[MaskedState]):
     """Low rank plus side information at observed entries: λ1‖M‖_* + λ2‖N‖₁ + ½‖P_Ω(M + A N Cᵀ − Y)‖².
 
     The model to take where values are wanted: its loss has a mask. Without features N is absent.
-
-    Parameters
-    ----------
-    nuclear_reg, l1_reg : λ1 and λ2, or ``"auto"``: chosen at held-out observed entries by a path with warm starts.
-    low_rank_step, feature_step : μ1 and μ2, the lengths of the two steps; the paper has 0.1 for both, with orthonormal
-        features. ``None``: 1 and 1/(‖AᵀA‖₂‖CᵀC‖₂), the longest for which each step is the best of its model.
-    orthonormal, svd, max_iter, tol, patience, time_limit, n_threads, verbose : as in :class:`MLRM`.
 
     Examples
     --------
@@ -31,58 +29,43 @@ class FNNM(MaskedModel):
     [6.0, 5.0]
     """
 
-    def __init__(
-        self,
-        nuclear_reg: float | str = "auto",
-        l1_reg: float | str = "auto",
-        low_rank_step: float | None = None,
-        feature_step: float | None = None,
-        orthonormal: bool = False,
-        svd: str = "auto",
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        patience: int | None = None,
-        time_limit: float | None = None,
-        n_threads: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.nuclear_reg = nuclear_reg
-        self.l1_reg = l1_reg
-        self.low_rank_step = low_rank_step
-        self.feature_step = feature_step
-        self.orthonormal = orthonormal
-        self.svd = svd
-        self.max_iter = max_iter
-        self.tol = tol
-        self.patience = patience
-        self.time_limit = time_limit
-        self.n_threads = n_threads
-        self.verbose = verbose
+    low_rank_step: float | None = parameter(
+        None,
+        "μ1, the length of the steps of M; the paper has 0.1 for both, with orthonormal features. ``None``: 1, "
+        "the longest for which each step is the best of its model.",
+        or_none(number(above=0, below=2)),
+    )
+    feature_step: float | None = parameter(
+        None,
+        "μ2, the length of the steps of N. ``None``: 1/(‖AᵀA‖₂‖CᵀC‖₂), the longest likewise.",
+        or_none(number(above=0)),
+    )
 
-    def _checked(self, data: Data) -> None:
-        super()._checked(data)
-        Shrinkage(self.svd)
-
-    def _prepare(self, data: Data) -> MaskedProblem:
+    def _prepare(self, data: CompletionData) -> MaskedProblem:
         problem = super()._prepare(data)
-        self._steps(problem)
+        limit = 2 * _longest_step(problem)
+        if self.feature_step is not None and self.feature_step >= limit:
+            raise ValueError(
+                f"feature_step must be a number between 0 and {limit:.4g} for these features (scale them, or take "
+                f"orthonormal=True), got {self.feature_step!r}."
+            )
         return problem
-
-    def _steps(self, problem: MaskedProblem) -> tuple[float, float]:
-        longest = 1.0 if problem.side.absent else 1 / problem.side.curvature
-        low_rank = 1.0 if self.low_rank_step is None else self.low_rank_step
-        feature = longest if self.feature_step is None else self.feature_step
-        hint = " for these features (scale them, or take orthonormal=True)"
-        return checked_step("low_rank_step", low_rank, 2.0, ""), checked_step(
-            "feature_step", feature, 2 * longest, hint
-        )
 
     def _start(self, problem: MaskedProblem) -> MaskedState:
         return MaskedState.zero(problem)
 
-    def _solver(self, problem: MaskedProblem, regularisation: dict[str, float]) -> FeatureNuclear:
-        regs = regularisation["nuclear_reg"], regularisation["l1_reg"]
-        return FeatureNuclear(problem, *regs, *self._steps(problem), Shrinkage(self.svd))
+    def _solver(self, problem: MaskedProblem, regularisation: Regularisation) -> FeatureNuclear:
+        low_rank_step = 1.0 if self.low_rank_step is None else float(self.low_rank_step)
+        feature_step = _longest_step(problem) if self.feature_step is None else float(self.feature_step)
+        return FeatureNuclear(
+            problem, regularisation["nuclear_reg"], regularisation["l1_reg"], low_rank_step, feature_step,
+            Shrinkage(self.svd),
+        )  # fmt: skip
 
-    def _estimate(self, problem: MaskedProblem, state: MaskedState) -> Estimate:
-        return Estimate(state.low_rank, state.weights)
+    def _decomposition(self, problem: MaskedProblem, state: MaskedState) -> Decomposition:
+        return Decomposition(state.low_rank, state.weights)
+
+
+def _longest_step(problem: MaskedProblem) -> float:
+    """The step of N that is the best of its model."""
+    return 1.0 if problem.side.absent else 1 / problem.side.curvature

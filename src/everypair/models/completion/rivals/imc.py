@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from everypair.check import integer
-from everypair.models.completion.base import Data
+from everypair import check
 from everypair.models.completion.masked import SpannedModel
+from everypair.models.completion.parameters import AUTO, FeatureOptions
+from everypair.models.completion.path import Regularisation
+from everypair.models.parameters import estimator, number, or_auto, parameter
 from everypair.problem.completion.masked import MaskedProblem
 from everypair.solvers.completion.inductive import Inductive, InductiveState
 
 
-class IMC(SpannedModel):
+@estimator
+class IMC(FeatureOptions, SpannedModel[InductiveState]):
     """Weights of features of a given rank at observed entries: ½ Σ_Ω (a_iᵀ W Hᵀ c_j − y)² + ½ λ (‖W‖² + ‖H‖²).
 
     The ridge is λ times the nuclear norm of W Hᵀ at its best split, so with enough ``rank`` it is :class:`Maxide`, not
     convex but cheap. ``side_weights_`` is W Hᵀ.
-
-    Parameters
-    ----------
-    rank : k; the smaller number of features where that is less.
-    reg : λ, or ``"auto"``: chosen at held-out observed entries by a path with warm starts.
-    orthonormal, max_iter, tol, patience, time_limit, n_threads, verbose : as in :class:`MLRM`.
 
     Examples
     --------
@@ -36,34 +33,12 @@ class IMC(SpannedModel):
 
     regularisers: ClassVar[tuple[str, ...]] = ("reg",)
 
-    def __init__(
-        self,
-        rank: int = 20,
-        reg: float | str = "auto",
-        orthonormal: bool = False,
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        patience: int | None = None,
-        time_limit: float | None = None,
-        n_threads: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.rank = rank
-        self.reg = reg
-        self.orthonormal = orthonormal
-        self.max_iter = max_iter
-        self.tol = tol
-        self.patience = patience
-        self.time_limit = time_limit
-        self.n_threads = n_threads
-        self.verbose = verbose
-
-    def _checked(self, data: Data) -> None:
-        super()._checked(data)
-        integer("rank", self.rank)
+    rank: int = parameter(20, "k; the smaller number of features where that is less.", check.integer)
+    reg: float | str = parameter("auto", f"λ, or {AUTO}.", or_auto(number(above=0)))
+    max_iter: int = parameter(200)
 
     def _start(self, problem: MaskedProblem) -> InductiveState:
         return InductiveState.leading(problem, self.rank)
 
-    def _solver(self, problem: MaskedProblem, regularisation: dict[str, float]) -> Inductive:
+    def _solver(self, problem: MaskedProblem, regularisation: Regularisation) -> Inductive:
         return Inductive(problem, regularisation["reg"])

@@ -7,20 +7,19 @@ from typing import ClassVar
 import numpy as np
 
 from everypair.models.completion.masked import SpannedModel
+from everypair.models.completion.parameters import FeatureOptions, NuclearNorm
+from everypair.models.completion.path import Regularisation
+from everypair.models.parameters import estimator, parameter
 from everypair.problem.completion.masked import MaskedProblem
 from everypair.solvers.completion.maxide import AcceleratedWeights, WeightsState
 
 
-class Maxide(SpannedModel):
+@estimator
+class Maxide(NuclearNorm, FeatureOptions, SpannedModel[WeightsState]):
     """Low-rank weights of features at observed entries: λ‖Z‖_* + ½‖P_Ω(A Z Cᵀ − Y)‖².
 
-    Everything it says lies in the span of the features; ``side_weights_`` is Z.
-
-    Parameters
-    ----------
-    nuclear_reg : λ, or ``"auto"``: chosen at held-out observed entries by a path with warm starts.
-    orthonormal : as in :class:`MLRM`, but on by default: then ‖Z‖_* is the norm of the completed matrix.
-    max_iter, tol, patience, time_limit, n_threads, verbose : as in :class:`MLRM`.
+    Everything it says lies in the span of the features; ``side_weights_`` is Z. With ``orthonormal``, on by default,
+    ‖Z‖_* is the norm of the completed matrix.
 
     Examples
     --------
@@ -37,28 +36,10 @@ class Maxide(SpannedModel):
 
     regularisers: ClassVar[tuple[str, ...]] = ("nuclear_reg",)
 
-    def __init__(
-        self,
-        nuclear_reg: float | str = "auto",
-        orthonormal: bool = True,
-        max_iter: int = 500,
-        tol: float = 1e-5,
-        patience: int | None = None,
-        time_limit: float | None = None,
-        n_threads: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.nuclear_reg = nuclear_reg
-        self.orthonormal = orthonormal
-        self.max_iter = max_iter
-        self.tol = tol
-        self.patience = patience
-        self.time_limit = time_limit
-        self.n_threads = n_threads
-        self.verbose = verbose
+    orthonormal: bool = parameter(True)
 
     def _start(self, problem: MaskedProblem) -> WeightsState:
         return WeightsState(np.zeros(problem.side.weights_shape))
 
-    def _solver(self, problem: MaskedProblem, regularisation: dict[str, float]) -> AcceleratedWeights:
+    def _solver(self, problem: MaskedProblem, regularisation: Regularisation) -> AcceleratedWeights:
         return AcceleratedWeights(problem, regularisation["nuclear_reg"])

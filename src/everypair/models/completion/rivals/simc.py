@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from everypair.models.completion.base import Estimate
+from everypair import check
+from everypair.models.completion.base import Decomposition
 from everypair.models.completion.masked import MaskedModel
+from everypair.models.completion.parameters import FeatureOptions, NuclearNorm, SparseWeights
+from everypair.models.completion.path import Regularisation
+from everypair.models.parameters import estimator, parameter
 from everypair.problem.completion.masked import MaskedProblem
 from everypair.solvers.completion.interactive import Interactive, InteractiveState
 
 
-class SIMC(MaskedModel):
+@estimator
+class SIMC(NuclearNorm, SparseWeights, FeatureOptions, MaskedModel[InteractiveState]):
     """A low-rank M that equals Y where observed and that features explain: λ1‖M‖_* + λ2‖N‖₁ + ½‖A N Cᵀ − M‖².
 
-    Solved by the alternating direction method until both residuals, relative to the norms, are below ``tol``. It keeps
-    6 dense matrices of the size of Y. The completed matrix is M; N speaks for new entities.
-
-    Parameters
-    ----------
-    nuclear_reg, l1_reg : λ1 and λ2, or ``"auto"``: chosen at held-out observed entries by a path with warm starts.
-    orthonormal, max_iter, tol, patience, time_limit, n_threads, verbose : as in :class:`MLRM`.
+    Solved by the alternating direction method. It keeps 6 dense matrices of the size of Y. The completed matrix is M; N
+    speaks for new entities.
 
     Examples
     --------
@@ -34,33 +34,13 @@ class SIMC(MaskedModel):
 
     needs_features: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        nuclear_reg: float | str = "auto",
-        l1_reg: float | str = "auto",
-        orthonormal: bool = False,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        patience: int | None = None,
-        time_limit: float | None = None,
-        n_threads: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.nuclear_reg = nuclear_reg
-        self.l1_reg = l1_reg
-        self.orthonormal = orthonormal
-        self.max_iter = max_iter
-        self.tol = tol
-        self.patience = patience
-        self.time_limit = time_limit
-        self.n_threads = n_threads
-        self.verbose = verbose
+    tol: float = parameter(1e-4, "stop when both residuals are below this share of the norms.", check.tolerance)
 
     def _start(self, problem: MaskedProblem) -> InteractiveState:
         return InteractiveState.zero(problem)
 
-    def _solver(self, problem: MaskedProblem, regularisation: dict[str, float]) -> Interactive:
+    def _solver(self, problem: MaskedProblem, regularisation: Regularisation) -> Interactive:
         return Interactive(problem, regularisation["nuclear_reg"], regularisation["l1_reg"], self.tol)
 
-    def _estimate(self, problem: MaskedProblem, state: InteractiveState) -> Estimate:
-        return Estimate(state.low_rank, state.weights, adds=False)
+    def _decomposition(self, problem: MaskedProblem, state: InteractiveState) -> Decomposition:
+        return Decomposition(state.low_rank, state.weights, adds=False)

@@ -94,41 +94,31 @@ class BayesianCompressedSensing(SweepingClassifier):
     [[1, 0, 0, 1, 0, 0], [0, 0, 1, 0, 0, 1]]
     """
 
-    rank: int = parameter(default=100, text="length k of the compressed labels, at most L.", check=check.integer)
+    rank: int = parameter(100, "length k of the compressed labels, at most L.", check.integer)
     compressed_noise: float | str = parameter(
-        default="auto",
-        text=(
-            'σ, standard deviation of z around Wᵀx. It and ``weight_scale`` by ``"auto"`` start such that signal and '
-            "noise share the variance of Φy equally; with fully observed labels the lower bound learns them from "
-            "there. With missing labels they stay: there the bound favours weights of zero and unknown labels that "
-            "explain everything."
-        ),
-        check=or_auto(number(above=0)),
+        "auto",
+        'σ, standard deviation of z around Wᵀx. It and ``weight_scale`` by ``"auto"`` start such that signal and '
+        "noise share the variance of Φy equally; with fully observed labels the lower bound learns them from "
+        "there. With missing labels they stay: there the bound favours weights of zero and unknown labels that "
+        "explain everything.",
+        or_auto(number(above=0)),
     )
     projection_noise: float = parameter(
-        default=0.3,
-        text="χ, standard deviation of Φy around z; one label has entries of size 1 in Φy.",
-        check=number(above=0),
+        0.3, "χ, standard deviation of Φy around z; one label has entries of size 1 in Φy.", number(above=0)
     )
-    weight_scale: float | str = parameter(
-        default="auto", text="s, prior standard deviation of a weight.", check=or_auto(number(above=0))
-    )
+    weight_scale: float | str = parameter("auto", "s, prior standard deviation of a weight.", or_auto(number(above=0)))
     sparsity_shape: float = parameter(
-        default=0.1,
-        text="a₀ of the Gamma prior of a label's precision: the smaller, the sparser the labels.",
-        check=number(above=0),
+        0.1, "a₀ of the Gamma prior of a label's precision: the smaller, the sparser the labels.", number(above=0)
     )
     sparsity_rate: float | str = parameter(
-        default="auto",
-        text='b₀ of that prior. b₀/a₀ is the variance that inference starts from, ``"auto"`` sets it to the share of '
+        "auto",
+        'b₀ of that prior. b₀/a₀ is the variance that inference starts from, ``"auto"`` sets it to the share of '
         "positives among known labels.",
-        check=or_auto(number(above=0)),
+        or_auto(number(above=0)),
     )
-    max_iter: int = parameter(default=50)
-    tol: float = parameter(
-        default=1e-5, text="stop when the bound rises by less than this share of its size.", check=check.tolerance
-    )
-    label_iter: int = parameter(default=5, text="sweeps over q(y) and q(α) of a row when scoring.", check=check.integer)
+    max_iter: int = parameter(50)
+    tol: float = parameter(1e-5, "stop when the bound rises by less than this share of its size.", check.tolerance)
+    label_iter: int = parameter(5, "sweeps over q(y) and q(α) of a row when scoring.", check.integer)
 
     projection_ = FittedAttribute("model")
     feature_weights_ = FittedAttribute("model")
@@ -184,6 +174,6 @@ def _start(parameters: SimpleNamespace, X: Any, labels_per_row: float, row_weigh
     )
 
 
-def _unknown_entries(known: sp.csr_array) -> NDArray[np.bool_]:
-    stored = sp.csr_array((np.ones(known.nnz, bool), known.indices, known.indptr), shape=known.shape)
+def _unknown_entries(labels: sp.csr_array) -> NDArray[np.bool_]:
+    stored = sp.csr_array((np.ones(labels.nnz, bool), labels.indices, labels.indptr), shape=labels.shape)
     return ~stored.toarray()

@@ -75,22 +75,20 @@ class BinaryRelevance(MissingLabels, MultiLabelClassifier):
     """
 
     loss: str = parameter(
-        default="logistic",
-        text='``"squared"`` ½(y − s)² with y ∈ {0, 1}, ``"logistic"`` log(1 + e^{−ys}) or ``"squared_hinge"`` '
-        "½ max(0, 1 − ys)² with y ∈ {−1, 1}.",
-        check=one_of(*LOSSES),
+        "logistic",
+        '``"squared"`` ½(y − s)² with y ∈ {0, 1}, ``"logistic"`` log(1 + e^{−ys}) or ``"squared_hinge"`` ½ max(0,'
+        " 1 − ys)² with y ∈ {−1, 1}.",
+        one_of(*LOSSES),
     )
     reg: float = parameter(
-        default=1.0,
-        text="weight of the ridge, ½ reg ‖w‖²: 1 / C of ``LogisticRegression``, 1 / (2 C) of ``LinearSVC``, alpha of "
+        1.0,
+        "weight of the ridge, ½ reg ‖w‖²: 1 / C of ``LogisticRegression``, 1 / (2 C) of ``LinearSVC``, alpha of "
         "``Ridge``.",
-        check=number(above=0),
+        number(above=0),
     )
-    max_iter: int = parameter(default=100, text="at most so many Newton steps per label.", check=check.integer)
+    max_iter: int = parameter(100, "at most so many Newton steps per label.", check.integer)
     tol: float = parameter(
-        default=1e-5,
-        text="stop when the gradient has shrunk to this share of its norm at w = 0.",
-        check=check.tolerance,
+        1e-5, "stop when the gradient has shrunk to this share of its norm at w = 0.", check.tolerance
     )
 
     n_iter_ = FittedAttribute("model")

@@ -44,14 +44,12 @@ class LabelSpaceClassifier(MultiLabelClassifier):
     """Base of regressions to label space: a subclass tells whose leading eigenvectors V are."""
 
     rank: int = parameter(
-        default=10,
-        text="number of codes; at most the number of labels, where it equals ridge regression on each label.",
-        check=check.integer,
+        10,
+        "number of codes; at most the number of labels, where it equals ridge regression on each label.",
+        check.integer,
     )
     reg: float = parameter(
-        default=1.0,
-        text="weight of the ridge, ½ reg ‖W‖²; 0 for the least-squares solution of least norm.",
-        check=number(least=0),
+        1.0, "weight of the ridge, ½ reg ‖W‖²; 0 for the least-squares solution of least norm.", number(least=0)
     )
 
     codes_ = FittedAttribute("model")

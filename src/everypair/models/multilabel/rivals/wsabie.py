@@ -73,19 +73,13 @@ class WSABIE(SweepingClassifier):
     [[0, 3], [2, 5]]
     """
 
-    rank: int = parameter(default=50, text="dimension k of the embedding.", check=check.integer)
-    margin: float = parameter(
-        default=1.0, text="by how much a positive's score should exceed a negative's.", check=number(above=0)
-    )
+    rank: int = parameter(50, "dimension k of the embedding.", check.integer)
+    margin: float = parameter(1.0, "by how much a positive's score should exceed a negative's.", number(above=0))
     learning_rate: float = parameter(
-        default=0.003,
-        text="η of the steps; it and the margin are set by hand for the data, as the authors do.",
-        check=number(above=0),
+        0.003, "η of the steps; it and the margin are set by hand for the data, as the authors do.", number(above=0)
     )
-    max_norm: float = parameter(
-        default=2.0, text="C, the greatest length of a row of W and of V.", check=number(above=0)
-    )
-    max_iter: int = parameter(default=30, text="passes of as many steps as there are positives.", check=check.integer)
+    max_norm: float = parameter(2.0, "C, the greatest length of a row of W and of V.", number(above=0))
+    max_iter: int = parameter(30, "passes of as many steps as there are positives.", check.integer)
 
     feature_weights_ = FittedAttribute("model")
     label_factors_ = FittedAttribute("model")

@@ -58,21 +58,21 @@ class Blend(Threads, Recommender):
     """
 
     models: Sequence[Any] | None = parameter(
-        default=None,
-        text="recommenders to blend, fitted anew; None is OneClassMF (its rank and weighting by the number of users "
+        None,
+        "recommenders to blend, fitted anew; None is OneClassMF (its rank and weighting by the number of users "
         "and items) and ItemItem(). Anything with fit and score_users(users=…, interactions=…) will do.",
     )
     weights: Sequence[float] | str | None = parameter(
-        default=None,
-        text='one number ≥ 0 per model; None is 0.3 for an ItemItem and 1 for every other model; "auto" finds them on '
+        None,
+        'one number ≥ 0 per model; None is 0.3 for an ItemItem and 1 for every other model; "auto" finds them on '
         "held-out entries: all models are fitted twice.",
     )
     held_out: str = parameter(
-        default="random",
-        text='what "auto" holds out, like what the model is for: "random" entries, every user\'s "last" one, or the '
+        "random",
+        'what "auto" holds out, like what the model is for: "random" entries, every user\'s "last" one, or the '
         'latest tenth by "time"; the latter two need fit(…, times=…).',
     )
-    random_state: Any = parameter(default=None, text="seed of the models that have none of their own.")
+    random_state: Any = parameter(None, "seed of the models that have none of their own.")
 
     fitted_class: ClassVar[type] = BlendState
     reads_features: ClassVar[tuple[bool, bool]] = (True, True)

@@ -100,20 +100,16 @@ class BPR(Iterating, TrainedAttributes, Recommender):
     0
     """
 
-    rank: int = parameter(default=64, text="number of factors k.", check=check.integer)
-    learning_rate: float = parameter(
-        default=0.1, text="η of AdaGrad with one rate per factor row.", check=number(above=0)
-    )
-    reg: float = parameter(
-        default=0.01, text="ridge λ of the rows of every drawn triple, biases included.", check=number(least=0)
-    )
+    rank: int = parameter(64, "number of factors k.", check.integer)
+    learning_rate: float = parameter(0.1, "η of AdaGrad with one rate per factor row.", number(above=0))
+    reg: float = parameter(0.01, "ridge λ of the rows of every drawn triple, biases included.", number(least=0))
     triple_weight: str = parameter(
-        default="user",
-        text='"user": a_i = 1/|Ω̄_i|, so that every positive counts the same, as usual with sampled negatives;'
-        ' "equal": a_i = 1, the plain sum over all triples of NegSel\'s (B.4).',
-        check=one_of("user", "equal"),
+        "user",
+        '"user": a_i = 1/|Ω̄_i|, so that every positive counts the same, as usual with sampled negatives; '
+        '"equal": a_i = 1, the plain sum over all triples of NegSel\'s (B.4).',
+        one_of("user", "equal"),
     )
-    max_iter: int = parameter(default=60, text="epochs of |Ω⁺| updates each.", check=check.integer)
+    max_iter: int = parameter(60, "epochs of |Ω⁺| updates each.", check.integer)
 
     fitted_class: ClassVar[type] = BPRState
     learning_rate_ = FittedAttribute()

@@ -113,7 +113,7 @@ class EnsembleMF(SubsampledParameters, FactorizationAttributes, Recommender):
     0
     """
 
-    n_models: int = parameter(default=20, text="number N of subsampled models.", check=check.integer)
+    n_models: int = parameter(20, "number N of subsampled models.", check.integer)
 
     fitted_class: ClassVar[type] = EnsembleState
     n_models_ = FittedAttribute()

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from everypair import check
 from everypair.data.pairs import Pairs
-from everypair.data.sampling import Sampling, check_sampling_scheme
+from everypair.data.sampling import SCHEMES, Sampling, check_sampling_scheme
 from everypair.models.codec import storable
 from everypair.models.estimator import FittedAttribute
 from everypair.models.parameters import Training, checked, estimator, number, parameter, stop_rules
@@ -40,6 +40,7 @@ from everypair.training.train import train
 from everypair.training.validation import make_validator
 from everypair.training.warm_up import sweep_on_two_pairs
 from everypair.types import Array
+from everypair.words import listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,32 +107,29 @@ class SubsampledState(SampledFactors):
 class SubsampledParameters(Training):
     """The parameters of one subsampled factorization."""
 
-    rank: int | str = parameter(default=64, text="number of factors k.", check=check.integer)
-    loss: str | Loss = parameter(default="squared", text="as in OneClassMF.", check=lambda name, value: get_loss(value))
+    rank: int | str = parameter(64, "number of factors k.", check.integer)
+    loss: str | Loss = parameter("squared", "as in OneClassMF.", lambda name, value: get_loss(value))
     scheme: str = parameter(
-        default="uniform",
-        text='how negatives are drawn: "uniform", "user-count", "item-count", "item-rarity" or "item-inverse", see '
-        "everypair.data.sampling.",
-        check=lambda name, value: check_sampling_scheme(value),
+        "uniform",
+        f"how negatives are drawn: {listed(SCHEMES, 9)}; see everypair.data.sampling.",
+        lambda name, value: check_sampling_scheme(value),
     )
-    ratio: float = parameter(default=1.0, text="number of negatives per positive, |Ω⁻|/|Ω⁺|.", check=number(least=0))
+    ratio: float = parameter(1.0, "number of negatives per positive, |Ω⁻|/|Ω⁺|.", number(least=0))
     negative_value: float | str = parameter(
-        default="auto", text='their target ỹ, or "auto": −1, and 0 for the squared loss. Each has weight 1.'
+        "auto", 'their target ỹ, or "auto": −1, and 0 for the squared loss. Each has weight 1.'
     )
     resample: bool = parameter(
-        default=False,
-        text="draw new negatives before every sweep; the objective is another one at each, and tol does not apply.",
-        check=check.flag,
+        False,
+        "draw new negatives before every sweep; the objective is another one at each, and tol does not apply.",
+        check.flag,
     )
-    reg: float | tuple[float, float] = parameter(
-        default=0.1, text="ridge λ > 0 of users and items, or a (users, items) pair."
-    )
+    reg: float | tuple[float, float] = parameter(0.1, "ridge λ > 0 of users and items, or a (users, items) pair.")
     reg_exponent: float | str = parameter(
-        default="count", text='how the ridge is scaled: "count" for λ·max(1, |Ω_i⁺|), or the power of a row\'s weight.'
+        "count", 'how the ridge is scaled: "count" for λ·max(1, |Ω_i⁺|), or the power of a row\'s weight.'
     )
-    biases: bool = parameter(default=False, text="learn a bias for every user and every item.", check=check.flag)
+    biases: bool = parameter(False, "learn a bias for every user and every item.", check.flag)
     solver: str | Newton = parameter(
-        default=Newton(cg_steps=3), text='as in OneClassMF; "sg-reform" draws from the counted pairs only.'
+        Newton(cg_steps=3), 'as in OneClassMF; "sg-reform" draws from the counted pairs only.'
     )
 
 
