@@ -20,8 +20,8 @@ from everypair.data.named_matrix import NamedMatrix, named_matrix
 from everypair.data.observed import Observed
 from everypair.features.named_columns import aligned_rows
 from everypair.metrics.completion import entry_metrics
-from everypair.metrics.patterns import count_overlap
 from everypair.models.completion.correction import Correction
+from everypair.models.completion.data import CompletionData, check_like, checked_validation
 from everypair.models.completion.path import Iterate, PathPoint, Regularisation, search
 from everypair.models.completion.side import CompletionSide
 from everypair.models.completion.state import Completed
@@ -40,20 +40,6 @@ EVERY = slice(None)
 
 
 Problem = TypeVar("Problem")
-
-
-@dataclass(frozen=True)
-class CompletionData:
-    """Observed entries and what is known of both sides."""
-
-    observed: Observed
-    left: CompletionSide | None
-    right: CompletionSide | None
-
-    @property
-    def matrices(self) -> tuple[Array64 | None, Array64 | None]:
-        """A and C, ``None`` for the identity."""
-        return (None if self.left is None else self.left.matrix), (None if self.right is None else self.right.matrix)
 
 
 @dataclass(frozen=True)
@@ -170,7 +156,7 @@ class CompletionModel(Sweeping, Estimator, Generic[Problem, Iterate]):
         observed = Observed.from_matrix(Y, mask)
         data = self._data(observed, left_features, right_features)
         self._check(data)
-        held_out = _checked_validation(validation, observed, rules.patience)
+        held_out = checked_validation(validation, observed, rules.patience)
         with single_threaded_blas():
             learnt = self._learn(data, wanted, rules, held_out, callbacks)
         self.state_ = learnt if named is None else replace(learnt, row_ids=named.rows, column_ids=named.columns)
@@ -246,7 +232,7 @@ class CompletionModel(Sweeping, Estimator, Generic[Problem, Iterate]):
             named = NamedMatrix(state.singular_values, state.row_ids, state.column_ids)
             Y, mask = named.like(Y, "Y"), named.like(mask, "mask")
         held_out, levels = Observed.from_matrix(Y, mask), state.levels
-        _check_like(held_out, state.shape, levels, "Y", "the training matrix")
+        check_like(held_out, state.shape, levels, "Y", "the training matrix")
         left, right = state.factors(EVERY, EVERY)
         values = state.clip(entries_of(held_out, left, right, resolve_threads(self.n_threads)))
         return entry_metrics(values, held_out.values, levels)["r2" if levels is None else "auc"]
@@ -393,29 +379,6 @@ class CompletionModel(Sweeping, Estimator, Generic[Problem, Iterate]):
             )
 
         return search(data.observed, self._strongest(problem), automatic, fixed, rules, prepared)
-
-
-def _checked_validation(validation: Any, observed: Observed, patience: int | None) -> Observed | None:
-    if validation is None:
-        if patience is not None:
-            raise ValueError("patience needs validation data: fit(Y, validation=held_out).")
-        return None
-    held_out = Observed.from_matrix(validation, name="validation")
-    _check_like(held_out, observed.shape, observed.levels, "validation", "Y")
-    shared = count_overlap(*(entries.with_values(np.ones(entries.nnz)).to_csr() for entries in (held_out, observed)))
-    if shared:
-        raise ValueError(f"{shared} entries of validation are observed in Y: hold them out of Y.")
-    return held_out
-
-
-def _check_like(
-    held_out: Observed, shape: tuple[int, int], levels: tuple[float, float] | None, name: str, matrix: str
-) -> None:
-    """Refuse entries to measure by that cannot be of the matrix that is learnt from."""
-    if held_out.shape != shape:
-        raise ValueError(f"{name} must have the shape of {matrix}, {shape}, got {held_out.shape}.")
-    if levels is not None and held_out.levels != levels:
-        raise ValueError(f"{name} must hold both values of {matrix}, {levels[0]:g} and {levels[1]:g}.")
 
 
 def _positions(values: ArrayLike, size: int, kind: str, ids: Ids | None = None) -> NDArray[np.int64]:

@@ -6,7 +6,8 @@ from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from everypair.models.completion.base import CompletionData, CompletionModel, Decomposition
+from everypair.models.completion.base import CompletionModel, Decomposition
+from everypair.models.completion.data import CompletionData
 from everypair.models.completion.path import Iterate, Regularisation, WarmState
 from everypair.parallel import resolve_threads
 from everypair.problem.completion.bilinear import Bilinear

@@ -8,8 +8,9 @@ import numpy as np
 
 from everypair import check
 from everypair.data.observed import Observed
-from everypair.models.completion.base import CompletionData, CompletionModel, Decomposition
+from everypair.models.completion.base import CompletionModel, Decomposition
 from everypair.models.completion.correction import KINDS
+from everypair.models.completion.data import CompletionData
 from everypair.models.completion.parameters import FeatureOptions, NuclearNorm, SingularValues, SparseWeights
 from everypair.models.completion.path import Regularisation
 from everypair.models.parameters import estimator, number, one_of, or_none, parameter

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from everypair.models.completion.base import CompletionData, Decomposition
+from everypair.models.completion.base import Decomposition
+from everypair.models.completion.data import CompletionData
 from everypair.models.completion.masked import MaskedModel
 from everypair.models.completion.parameters import FeatureOptions, NuclearNorm, SingularValues, SparseWeights
 from everypair.models.completion.path import Regularisation
