@@ -75,7 +75,7 @@ def peers(options: Any) -> None:
         Y, truth = sparse(archive, "Y_train"), sparse(archive, "Y_test")
         ours_is = OneClassMF(
             rank=options.rank or rank, loss="logistic", negative_weight=weight, reg=reg, reg_exponent=0,
-            users=Side(own_vectors=False, feature_reg=reg), max_iter=sweeps, tol=0, solver=Newton(cg_steps=5),
+            users=Side(own_vectors=False, feature_reg=reg), solver=Newton(cg_steps=5), max_iter=sweeps, tol=0,
             random_state=0, n_threads=2,
         )  # fmt: skip
 

@@ -34,6 +34,7 @@ from everypair.models.estimator import Estimator
 from everypair.models.files import model_class
 from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.models.registry import ESTIMATORS
 from everypair.models.serve_only import ServeOnlyError
 from everypair.problem import Loss
@@ -62,6 +63,7 @@ RECOMMENDERS = {
         **FEW, biases=True, negative_scheme=(np.ones(M), np.arange(1.0, N + 1)), weighting=("degree", 0.3)
     ).fit(EVENTS, targets=TARGETS),
     "one-class, imputed": lambda: OneClassMF(**FEW, negative_value=(np.ones((M, 1)), np.ones((N, 1)))).fit(LIKES),
+    "same loss": lambda: SameLossMF(**FEW, negative_weight=0.2).fit(EVENTS),
     "one-class, features, graph": lambda: OneClassMF(**FEW, users=Side(fit_intercept=True), dtype="float64").fit(
         EVENTS, item_graph=GRAPH, **SIDES
     ),
@@ -293,7 +295,7 @@ def test_files_that_hold_no_model_are_refused(tmp_path):
         ({"class": "BPR"}, "does not make a BPR"),
         ({"more": 1}, "does not make a Popularity: these are not the parts of a model"),
         ({"parameters": {"n_threads": None, "colour": 1}}, "has no parameter colour"),
-        ({"state": {"object": "FactorState", "fields": {}}}, "fields of FactorState are not those of this version"),
+        ({"state": {"object": "CountState", "fields": {}}}, "fields of CountState are not those of this version"),
         ({"state": 3}, "does not make a Popularity"),
     ):
         write_file(path, "model", values | change, arrays)

@@ -23,7 +23,7 @@ def test_number_of_positives(reg, both):
 
 @pytest.mark.parametrize("reg", [-1, np.nan, np.inf, (0.1,), (0.1, 0.2, 0.3), (0.1, -0.2), (np.nan, 1)], ids=repr)
 def test_bad_constants_are_refused(reg):
-    with pytest.raises(ValueError, match=r"reg must be a finite number ≥ 0 or a \(left, right\) pair"):
+    with pytest.raises(ValueError, match=r"reg must be a finite number ≥ 0 or a pair of them"):
         Ridge.checked(reg, 0)
 
 

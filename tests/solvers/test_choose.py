@@ -73,5 +73,5 @@ def test_squared_loss_only(solver):
 
 @pytest.mark.parametrize("solver", ["sgd", None, 3])
 def test_unknown_solver(solver):
-    with pytest.raises(ValueError, match="solver must be one of 'auto', 'newton'"):
+    with pytest.raises(ValueError, match=r"solver must be Newton\(…\) or one of 'auto', 'newton'"):
         check_solver(solver, get_loss("squared"))

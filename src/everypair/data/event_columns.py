@@ -56,10 +56,10 @@ def choose_columns(table: Table, arguments: dict[str, Any], min_rating: Any, cou
     chosen |= guessed
     for role in ("user", "item"):
         if chosen[role] is None:
-            raise ValueError(f"{table.place}Events need a user and an item: there is no column for the {role}.")
+            raise ValueError(f"{table.source_name}Events need a user and an item: there is no column for the {role}.")
     if min_rating is not None and chosen["weight"] is None:
         raise ValueError(
-            f"{table.place}min_rating={min_rating!r} needs a column of ratings, and none of "
+            f"{table.source_name}min_rating={min_rating!r} needs a column of ratings, and none of "
             f"{listed(table.names, 20)} looks like it: name it with weight=."
         )
     return EventColumns(**chosen, guessed=frozenset(guessed), note=note)
@@ -75,11 +75,12 @@ def _by_name(table: Table, free: list[Hashable], roles: list[str], min_rating: A
             guessed[role] = found[0]
         elif role in ("user", "item") and found:
             raise ValueError(
-                f"{table.place}Which column is the {role}: {' or '.join(map(repr, found))}? Say {role}={found[0]!r}."
+                f"{table.source_name}Which column is the {role}: {' or '.join(map(repr, found))}? "
+                f"Say {role}={found[0]!r}."
             )
         elif role in ("user", "item"):
             raise ValueError(
-                f"{table.place}No column looks like the {role}: the columns are {listed(table.names, 20)}. "
+                f"{table.source_name}No column looks like the {role}: the columns are {listed(table.names, 20)}. "
                 f"Name yours with {role}=.{_pivot_hint(free)}"
             )
     return guessed

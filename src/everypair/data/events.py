@@ -120,20 +120,20 @@ def read_events(
     )  # fmt: skip
     if verbose and read.note:
         print(read.note, file=sys.stderr)
-    place, pairs, dropped = read.place, read.pairs, dict(read.dropped)
+    source_name, pairs, dropped = read.source_name, read.pairs, dict(read.dropped)
     stored = pairs.weights.astype(np.float32) != 0
     if not stored.all() and min_rating is None:
         dropped["weight 0"] = int((~stored).sum())
     pairs = pairs.where(stored)
     if len(pairs.rows) == 0:
-        raise ValueError(f"{place}{NOTHING_LEFT}")
+        raise ValueError(f"{source_name}{NOTHING_LEFT}")
     kept = frequent_pairs(pairs, *least)
     if not kept.all():
         dropped["rare"] = int((~kept).sum())
         pairs = pairs.where(kept)
     if len(pairs.rows) == 0:
         raise ValueError(
-            f"{place}No event is left: no users have {least[0]} items that have {least[1]} users each. Lower "
+            f"{source_name}No event is left: no users have {least[0]} items that have {least[1]} users each. Lower "
             "min_user_events or min_item_events."
         )
     user_ids, rows = used_ids(read.ids[0], pairs.rows)
@@ -158,7 +158,7 @@ class JoinedEvents:
     ``how`` they were joined is said without "auto". The rest is as in :class:`Events`.
     """
 
-    place: str
+    source_name: str
     ids: tuple[Ids, Ids]
     pairs: EventRows
     how: str
@@ -191,7 +191,7 @@ def read_joined(
     dropped: dict[str, int] = {}
     events = _present(read, dropped)
     if len(events.rows) == 0:
-        raise ValueError(f"{table.place}{NO_EVENTS}{' without missing values' if dropped else ''}.")
+        raise ValueError(f"{table.source_name}{NO_EVENTS}{' without missing values' if dropped else ''}.")
     if min_rating is not None:
         below = events.weights < min_rating
         events = replace(events, weights=np.where(below, -float(dislike_weight), 1.0))
@@ -209,8 +209,8 @@ def read_joined(
     ]
     note = "; ".join(filter(None, notes))
     return JoinedEvents(
-        table.place, (users, items), pairs, duplicates, len(events.rows) - len(pairs.rows),
-        {role: getattr(chosen, role) for role in ROLES}, dropped, f"{table.place}{note}." if note else "",
+        table.source_name, (users, items), pairs, duplicates, len(events.rows) - len(pairs.rows),
+        {role: getattr(chosen, role) for role in ROLES}, dropped, f"{table.source_name}{note}." if note else "",
     )  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def _read(table: Table, chosen: EventColumns, missing: str, ids: str) -> tuple[d
     """Return the column of each role; a time that was only guessed and cannot be read is left out."""
     kinds = {"user": "id", "item": "id", "weight": "number", "time": "moment"}
     names = {role: name for role in ROLES if (name := getattr(chosen, role)) is not None}
-    problems = Problems(table.place)
+    problems = Problems(table.source_name)
     read = table.read({name: kinds[role] for role, name in names.items()}, problems, ids)
     columns = {role: read[name] for role, name in names.items()}
     _check_lengths(columns, names)

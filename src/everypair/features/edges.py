@@ -56,7 +56,7 @@ def edge_graph(
     named = {name: value for name, value in (("left", left), ("right", right)) if value != "auto"}
     ends = resolve_names(table, named | ({} if weight is None else {"weight": weight})) if named or weight else {}
     ends = _guessed_ends(table, ends, verbose) | ends
-    problems = Problems(table.place)
+    problems = Problems(table.source_name)
     wanted = {ends[name]: "number" if name == "weight" else "id" for name in ends}
     columns = table.read(wanted, problems, "string" if ids.are_strings else "auto")
     i, j = (positions_of(columns[ends[end]], ends[end], table, ids, extra, problems) for end in ("left", "right"))
@@ -65,7 +65,9 @@ def edge_graph(
         where = table.where(int(np.argmax(np.isnan(weights))))
         problems.add(f"Column {ends['weight']!r} has missing weights, the first in {where}: drop those edges.")
     if len(i) != len(j) or len(weights) != len(i):
-        raise ValueError(f"{table.place}The columns of edges differ in length: {len(i)}, {len(j)} and {len(weights)}.")
+        raise ValueError(
+            f"{table.source_name}The columns of edges differ in length: {len(i)}, {len(j)} and {len(weights)}."
+        )
     if len(weights) and weights.min() < 0:
         where = table.where(int(np.argmin(weights)))
         problems.add(f"Column {ends['weight']!r} has negative similarities, the least in {where}: cut them to 0.")
@@ -87,13 +89,14 @@ def _guessed_ends(table: Table, ends: dict[str, Hashable], verbose: bool) -> dic
         if len(free) == 2 or (table.positional and len(free) > 2):
             return {"left": free[0], "right": free[1]}
     raise ValueError(
-        f"{table.place}Which columns are the ends of an edge: {listed(free, 20)}? Name both with left= and right=."
+        f"{table.source_name}Which columns are the ends of an edge: {listed(free, 20)}? Name both with left= and "
+        "right=."
     )
 
 
 def _say(table: Table, ends: dict[str, Hashable], verbose: bool) -> dict[str, Hashable]:
     if verbose and table.names[:2] != list(ends.values()):
-        print(f"{table.place}edges from {ends['left']!r} to {ends['right']!r}.", file=sys.stderr)
+        print(f"{table.source_name}edges from {ends['left']!r} to {ends['right']!r}.", file=sys.stderr)
     return ends
 
 

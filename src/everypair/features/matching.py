@@ -46,7 +46,7 @@ def find_row_ids(table: Table, source: Any, id: Hashable | None, ids: Ids, featu
     by_index = None if index is None else RowIds(FrameTable({INDEX: index}), INDEX)
     if id == INDEX and INDEX not in table.names:
         if by_index is None:
-            raise ValueError(f"{table.place}id='index' is for pandas frames: name the column with the ids, id=.")
+            raise ValueError(f"{table.source_name}id='index' is for pandas frames: name the column with the ids, id=.")
         return by_index
     if id != "auto":
         return RowIds(table, resolve_names(table, {"id": id})["id"])
@@ -58,8 +58,8 @@ def find_row_ids(table: Table, source: Any, id: Hashable | None, ids: Ids, featu
     if not usual and by_index is not None:
         return by_index
     raise ValueError(
-        f"{table.place}Which column holds the ids: {listed(usual or free, 20)}? Say id=, or id=None if the rows are "
-        "in the order of ids."
+        f"{table.source_name}Which column holds the ids: {listed(usual or free, 20)}? Say id=, or id=None if the rows "
+        "are in the order of ids."
     )
 
 
@@ -73,7 +73,7 @@ def aligned_columns(
     if absent not in ("error", "zeros"):
         raise ValueError(f'absent must be "error" or "zeros", got {absent!r}.')
     check_extra(extra)
-    problems = Problems(table.place)
+    problems = Problems(table.source_name)
     columns = table.read(kinds, problems)
     size = max(len(column.values) for column in columns.values())
     for name, column in columns.items():
@@ -85,12 +85,14 @@ def aligned_columns(
     name, named = row_ids.column, row_ids.table
     if name is None:
         if size != len(ids):
-            raise ValueError(f"{table.place}There are {size} rows for {len(ids)} ids: name the column of the ids, id=.")
+            raise ValueError(
+                f"{table.source_name}There are {size} rows for {len(ids)} ids: name the column of the ids, id=."
+            )
         return columns, np.arange(size)
     cells = named.read({name: "id"}, problems, "string" if ids.are_strings else "auto")[name]
     positions = positions_of(cells, name, named, ids, extra, problems)
     if len(positions) != size:
-        raise ValueError(f"{table.place}Column {name!r} has {len(positions)} rows, others have {size}.")
+        raise ValueError(f"{table.source_name}Column {name!r} has {len(positions)} rows, others have {size}.")
     places = places_of(positions, len(ids))
     matched = np.flatnonzero(positions >= 0)
     again = matched[places[positions[matched]] != matched]
@@ -103,7 +105,7 @@ def aligned_columns(
     problems.report()
     order = places[places >= 0]
     if not len(order):
-        raise ValueError(f"{table.place}No row is of any of the {len(ids)} ids: is {name!r} the right column?")
+        raise ValueError(f"{table.source_name}No row is of any of the {len(ids)} ids: is {name!r} the right column?")
     rows = np.where(places >= 0, np.cumsum(places >= 0) - 1, -1)
     return {column: _rows_of(cells, order) for column, cells in columns.items()}, rows
 

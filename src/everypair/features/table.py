@@ -175,10 +175,10 @@ def table_features(
         kinds = guess_kinds(table, [name for name in table.names if name != row_ids.column], separator)
         if verbose:
             guesses = ", ".join(f"{name!r} {kind}" for name, kind in kinds.items())
-            line = f"{table.place}ids {row_ids.column!r}, features {guesses or 'none'}; kinds= chooses."
+            line = f"{table.source_name}ids {row_ids.column!r}, features {guesses or 'none'}; kinds= chooses."
             print(line, file=sys.stderr)
     if not kinds:
-        raise ValueError(f"{table.place}There is no column to make features of besides the ids.")
+        raise ValueError(f"{table.source_name}There is no column to make features of besides the ids.")
     columns, rows = aligned_columns(table, _read_as(kinds), ids, row_ids, absent, extra)
     options = (separator, min_count, n_hashed)
     encoder = TableFeatures(tuple(_learnt(name, kind, columns[name], *options) for name, kind in kinds.items()))

@@ -26,7 +26,9 @@ def check_names(table: Table, names: list[Any]) -> None:
     resolve_names(table, {f"kinds[{name!r}]": name for name in names})
     strange = next((name for name in names if not isinstance(name, str)), None)
     if strange is not None:
-        raise ValueError(f"{table.place}Columns of features need names, got {strange!r}: give them with header=[…].")
+        raise ValueError(
+            f"{table.source_name}Columns of features need names, got {strange!r}: give them with header=[…]."
+        )
 
 
 def guess_kinds(table: Table, names: list[Hashable], separator: str) -> dict[Any, str]:

@@ -90,9 +90,10 @@ class Estimator(BaseEstimator):
         """Return the model that :meth:`to_parts` wrote down."""
         if values.get("class") != cls.__name__:
             raise ValueError(f"these are the parts of a {values.get('class')}, not of a {cls.__name__}.")
-        if values.get("state") is None:
+        model = cls.read(values, arrays)
+        if "state_" not in vars(model):
             raise ValueError(f"these are the parts of a {cls.__name__} that was never fitted.")
-        return cls.read(values, arrays)
+        return model
 
     def written(self, name: str, arrays: Arrays) -> dict[str, Any]:
         """This estimator, fitted or not, as JSON; its arrays are put into ``arrays`` under ``name``."""

@@ -33,7 +33,7 @@ class Ridge:
         """Accept one ridge constant or a (left, right) pair, and ν in [0, 1] or "count"."""
         both = tuple(reg) if isinstance(reg, tuple | list) else (reg, reg)
         if len(both) != 2 or not all(is_number(value) and 0 <= value < np.inf for value in both):
-            raise ValueError(f"reg must be a finite number ≥ 0 or a (users, items) pair of them, got {reg!r}.")
+            raise ValueError(f"reg must be a finite number ≥ 0 or a pair of them, one a side, got {reg!r}.")
         if exponent != "count" and not (is_number(exponent) and 0 <= exponent <= 1):
             raise ValueError(f'reg_exponent must be a number in [0, 1] or "count", got {exponent!r}.')
         return cls((float(both[0]), float(both[1])), exponent)

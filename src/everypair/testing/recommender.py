@@ -91,7 +91,7 @@ class RecommenderContract(IdContract, EstimatorContract):
             "similar_users": lambda: model.similar_users([0, 40], n=3),
             "explain": lambda: model.explain(0, 0),
             "fold_in_users": lambda: model.fold_in_users(matrix),
-            "fold_in_items": lambda: model.fold_in_items(np.zeros((model.interactions_.shape[0], 2))),
+            "fold_in_items": lambda: model.fold_in_items(np.zeros((len(model.score_users()), 2))),
         }
         return {**asked, **{name: ask for name, ask in optional.items() if name in self.offers}}
 

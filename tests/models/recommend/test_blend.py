@@ -214,7 +214,7 @@ def test_parts_give_the_same_blend():
     values["state"]["fields"]["models"]["tuple"][0]["estimator"]["class"] = "Popen"
     with pytest.raises(ValueError, match="a part of an unknown kind: estimator"):
         Blend.from_parts(values, arrays)
-    with pytest.raises(ValueError, match="a Blend that was never fitted"):
+    with pytest.raises(ValueError, match="not the parts of a model"):
         Blend.from_parts({"class": "Blend"}, {})
 
 

@@ -140,14 +140,18 @@ def _read_npz(path: Path, split: str | None) -> MultiLabelData:
     return MultiLabelData(X, Y, *names)
 
 
-def _check_values(X: Any, Y: Any, names: tuple[str, str], place: str) -> None:
+def _check_values(X: Any, Y: Any, names: tuple[str, str], source_name: str) -> None:
     """Refuse what no file of multi-label data may hold."""
     if X.shape[0] != Y.shape[0]:
-        raise ValueError(f"{place}{names[0]} has {X.shape[0]} rows and {names[1]} {Y.shape[0]}, they must be the same.")
+        raise ValueError(
+            f"{source_name}{names[0]} has {X.shape[0]} rows and {names[1]} {Y.shape[0]}, they must be the same."
+        )
     if not np.isfinite(X.data).all():
-        raise ValueError(f"{place}{names[0]} holds NaN or infinite values, or some beyond float32: mend them first.")
+        raise ValueError(
+            f"{source_name}{names[0]} holds NaN or infinite values, or some beyond float32: mend them first."
+        )
     if not np.isin(Y.data, (0, 1)).all():
-        raise ValueError(f"{place}{names[1]} must hold 0 and 1 only.")
+        raise ValueError(f"{source_name}{names[1]} must hold 0 and 1 only.")
 
 
 def _choose_pair(path: Path, files: Sequence[str], split: str | None) -> tuple[str, str]:

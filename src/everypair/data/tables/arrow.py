@@ -21,7 +21,7 @@ class ArrowTable:
 
     def __init__(self, path: Path, kind: str) -> None:
         self.path, self.kind = path, kind
-        self.place = f"{path}: "
+        self.source_name = f"{path}: "
         self.names: list[Hashable] = list(read_arrow(path, kind, None).column_names)
 
     def where(self, row: int) -> str:
@@ -37,7 +37,7 @@ class ArrowTable:
         return self._frame(list(kinds)).read(kinds, problems, ids)
 
     def _frame(self, names: list[Hashable]) -> FrameTable:
-        return FrameTable.of(read_arrow(self.path, self.kind, names), self.place)
+        return FrameTable.of(read_arrow(self.path, self.kind, names), self.source_name)
 
 
 class JsonLines(FrameTable):

@@ -39,7 +39,7 @@ class Table(Protocol):
     """Anything with named columns."""
 
     names: list[Hashable]
-    place: str  # where it came from, to begin a message with
+    source_name: str  # where it came from, to begin a message with
     positional: bool  # rows of a program's own making, so that the order of the columns means something
 
     def read(self, wanted: Mapping[Hashable, str], problems: Problems, ids: str = "auto") -> dict[Hashable, Column]:
@@ -68,26 +68,26 @@ class Problem:
 class Problems:
     """What is wrong with a table, raised as one error."""
 
-    place: str = ""
-    found: list[Problem] = field(default_factory=list)
+    source_name: str = ""
+    entries: list[Problem] = field(default_factory=list)
 
     def add(self, sentence: str, kind: type[Exception] = ValueError, about: Hashable | None = None) -> None:
         """Keep a problem."""
-        self.found.append(Problem(sentence, kind, about))
+        self.entries.append(Problem(sentence, kind, about))
 
     def take(self, about: Hashable) -> list[Problem]:
         """Return the problems of one column, which are then no longer reported."""
-        taken = [problem for problem in self.found if problem.about == about]
-        self.found = [problem for problem in self.found if problem.about != about]
+        taken = [problem for problem in self.entries if problem.about == about]
+        self.entries = [problem for problem in self.entries if problem.about != about]
         return taken
 
     def report(self) -> None:
         """Raise what was found, if anything was."""
-        if len(self.found) == 1:
-            raise self.found[0].kind(self.place + self.found[0].sentence)
-        if self.found:
-            listed = "".join(f"\n- {problem.sentence}" for problem in self.found)
-            raise self.found[0].kind(f"{self.place}{len(self.found)} problems:{listed}")
+        if len(self.entries) == 1:
+            raise self.entries[0].kind(self.source_name + self.entries[0].sentence)
+        if self.entries:
+            listed = "".join(f"\n- {problem.sentence}" for problem in self.entries)
+            raise self.entries[0].kind(f"{self.source_name}{len(self.entries)} problems:{listed}")
 
 
 def resolve_names(table: Table, given: Mapping[str, Any]) -> dict[str, Hashable]:
@@ -102,7 +102,9 @@ def resolve_names(table: Table, given: Mapping[str, Any]) -> dict[str, Hashable]
     for argument, name in given.items():
         count = table.names.count(name)
         if count > 1:
-            raise ValueError(f"{table.place}There are {count} columns called {name!r}: give them different names.")
+            raise ValueError(
+                f"{table.source_name}There are {count} columns called {name!r}: give them different names."
+            )
         if count:
             resolved[argument] = name
         elif isinstance(name, int | np.integer) and not isinstance(name, bool) and 0 <= name < len(table.names):
@@ -111,11 +113,11 @@ def resolve_names(table: Table, given: Mapping[str, Any]) -> dict[str, Hashable]
             absent.append(repr(name))
     if absent:
         raise ValueError(
-            f"{table.place}There is no column {', '.join(absent)}: the columns are {listed(table.names, 20)}. "
+            f"{table.source_name}There is no column {', '.join(absent)}: the columns are {listed(table.names, 20)}. "
             f"Name yours with {', '.join(f'{argument}=' for argument in given)}."
         )
     for argument, name in resolved.items():
         twin = next((other for other, same in resolved.items() if same == name and other != argument), None)
         if twin is not None:
-            raise ValueError(f"{table.place}{argument}= and {twin}= name the same column, {name!r}.")
+            raise ValueError(f"{table.source_name}{argument}= and {twin}= name the same column, {name!r}.")
     return resolved

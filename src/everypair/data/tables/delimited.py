@@ -44,7 +44,7 @@ class DelimitedTable:
         self.path = path
         self.dialect = dialect
         self.names: list[Hashable] = list(dialect.names)
-        self.place = f"{path}: "
+        self.source_name = f"{path}: "
 
     def read(self, kinds: Mapping[Hashable, str], problems: Problems, ids: str = "auto") -> dict[Hashable, Column]:
         """Read the columns of these names, each as one of the kinds of `columns`."""
@@ -147,7 +147,7 @@ class DelimitedTable:
         columns = {}
         for (name, kind), reader in zip(kinds.items(), readers):
             columns[name] = reader.column(name, lambda row: f"line {lines[row]}", problems)
-            if isinstance(reader, IdWords) and not any(problem.about == name for problem in problems.found):
+            if isinstance(reader, IdWords) and not any(problem.about == name for problem in problems.entries):
                 columns[name] = read_strings(pa.array(reader.words, pa.string()), "string" if kind == "text" else ids)
         return columns
 
@@ -155,7 +155,7 @@ class DelimitedTable:
         """Yield the line and the fields of every good row; the others are counted."""
         with open_stream(self.path) as stream, _longer_fields():
             text = io.TextIOWrapper(stream, self.dialect.encoding, "surrogateescape", newline="")
-            lines = _Lines(text, self.place)
+            lines = _Lines(text, self.source_name)
             reader = self.dialect.rows(lines)
             last = 0
             for fields in reader:
@@ -175,9 +175,9 @@ class DelimitedTable:
 class _Lines:
     """The lines of a text for the csv module: how long the row at hand is so far, and whether all were taken."""
 
-    def __init__(self, text: Iterator[str], place: str) -> None:
+    def __init__(self, text: Iterator[str], source_name: str) -> None:
         self.row_length, self.ended = 0, False
-        self._text, self._place = text, place
+        self._text, self._source_name = text, source_name
         self._line, self._first_line = 0, 1
 
     def __iter__(self) -> _Lines:
@@ -194,8 +194,8 @@ class _Lines:
         self.row_length += len(line)
         if self.row_length > LONGEST_ROW:
             raise ValueError(
-                f"{self._place}Line {self._first_line} begins a row of more than {LONGEST_ROW >> 20} MB: is a quote "
-                "left open there? Say quote=None if quotes mean nothing in this file."
+                f"{self._source_name}Line {self._first_line} begins a row of more than {LONGEST_ROW >> 20} MB: is a "
+                "quote left open there? Say quote=None if quotes mean nothing in this file."
             )
         return line.removeprefix("\ufeff") if self._line == 1 else line
 

@@ -37,25 +37,27 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class FrameTable:
     """A mapping from names to columns, whatever it was before."""
 
-    def __init__(self, columns: Mapping[Any, Any], place: str = "", positional: bool = False) -> None:
+    def __init__(self, columns: Mapping[Any, Any], source_name: str = "", positional: bool = False) -> None:
         self.names: list[Hashable] = list(columns)
-        self.place = place
+        self.source_name = source_name
         self.positional = positional
         self._columns = columns
 
     @classmethod
-    def of(cls, source: Any, place: str = "") -> FrameTable:
+    def of(cls, source: Any, source_name: str = "") -> FrameTable:
         """Take a data frame, a mapping of columns, rows or an array apart."""
         if isinstance(source, Mapping):
-            return cls(source, place)
+            return cls(source, source_name)
         if isinstance(source, np.ndarray):
             return cls._of_array(source)
         try:
             frame = nw.from_native(source, eager_only=True, pass_through=True)
         except DuplicateError:
-            raise ValueError(f"{place}The frame has columns of the same name: give them different names.") from None
+            raise ValueError(
+                f"{source_name}The frame has columns of the same name: give them different names."
+            ) from None
         if isinstance(frame, nw.DataFrame):
-            return cls(dict(zip(frame.columns, frame.iter_columns())), place)
+            return cls(dict(zip(frame.columns, frame.iter_columns())), source_name)
         if hasattr(source, "read"):
             raise TypeError(f"{type(source).__name__} is an open file: give the path of the file, or a data frame.")
         if isinstance(source, str | bytes) or hasattr(source, "collect") or not isinstance(source, Iterable):
