@@ -6,7 +6,9 @@ import pytest
 import scipy.sparse as sp
 
 from everypair import OneClassMF
+from everypair.problem.losses import LOSSES
 from everypair.testing import block_matrix
+from everypair.words import listed
 
 MATRIX = block_matrix()[0]
 
@@ -130,7 +132,7 @@ BAD_PARAMETERS = [
     ({"n_threads": 0}, "n_threads must be a positive integer, or None or -1"),
     ({"n_threads": "many"}, "n_threads must be a positive integer, or None or -1"),
     ({"loss": ["squared"]}, "loss must be one of"),
-    ({"loss": "cubic"}, "loss must be one of 'squared', 'logistic', 'squared_hinge' or a Loss"),
+    ({"loss": "cubic"}, f"loss must be one of {listed(LOSSES, 9)} or a Loss"),
     ({"reg": -0.1}, r"reg must be a finite number ≥ 0 or a pair of them"),
     ({"reg": float("inf")}, "reg must be a finite number"),
     ({"reg": (0.1, 0.1, 0.1)}, r"reg must be .* a pair of them"),
