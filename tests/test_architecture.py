@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from everypair.models.registry import ESTIMATORS, estimator_class
+from everypair.models.recommend.fitted import CAPABILITIES
+from everypair.models.registry import ESTIMATORS, RECOMMENDERS, estimator_class
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "everypair"
@@ -147,6 +148,14 @@ def test_no_estimator_inherits_another():
     classes = concrete_classes()
     heirs = [(one.__name__, base.__name__) for one in classes for base in one.__mro__[1:] if base in classes]
     assert not heirs
+
+
+@pytest.mark.parametrize("name", RECOMMENDERS)
+def test_a_row_offers_what_its_class_has(name):
+    if ESTIMATORS[name].extra:
+        pytest.importorskip("jax")
+    cls = estimator_class(name)
+    assert set(ESTIMATORS[name].offers) == {method for method in CAPABILITIES if hasattr(cls, method)}
 
 
 def test_one_machine_needs_nothing_of_a_cluster():
