@@ -1,4 +1,4 @@
-"""Rows of a csr matrix as plain arrays: what an answer needs of a few users, without making a matrix of it.
+"""StoredRows of a csr matrix as plain arrays: what an answer needs of a few users, without making a matrix of it.
 
 row i has indices[indptr[i]:indptr[i + 1]], ascending, and data beside them
 """
@@ -18,10 +18,10 @@ MOST_CUT = 256  # rows that are cut out one by one
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class StoredRows:
     """Stored entries row by row, in ascending order of their columns, of which there are ``width``.
 
-    >>> rows = Rows.taken(sp.csr_array(np.eye(3)), np.array([2, 0]))
+    >>> rows = StoredRows.taken(sp.csr_array(np.eye(3)), np.array([2, 0]))
     >>> rows.indptr.tolist(), rows.indices.tolist(), rows.shape
     ([0, 1, 2], [2, 0], (2, 3))
     """
@@ -32,13 +32,13 @@ class Rows:
     width: int
 
     @classmethod
-    def of(cls, matrix: Any) -> Rows:
+    def of(cls, matrix: Any) -> StoredRows:
         """All rows of a csr matrix."""
         csr = matrix if matrix.has_sorted_indices else matrix.sorted_indices()
         return cls(csr.indptr.astype(np.int64), csr.indices, csr.data, csr.shape[1])
 
     @classmethod
-    def taken(cls, matrix: Any, positions: Array | None) -> Rows:
+    def taken(cls, matrix: Any, positions: Array | None) -> StoredRows:
         """The rows of a csr matrix at ``positions``, all by default; of one row nothing is copied."""
         if positions is None:
             return cls.of(matrix)
@@ -57,8 +57,8 @@ class Rows:
         return cls(indptr, indices, data, matrix.shape[1])
 
     @classmethod
-    def empty(cls, count: int, width: int, dtype: Any) -> Rows:
-        """Rows without entries."""
+    def empty(cls, count: int, width: int, dtype: Any) -> StoredRows:
+        """StoredRows without entries."""
         return cls(np.zeros(count + 1, np.int64), np.empty(0, np.int32), np.empty(0, dtype), width)
 
     @property
@@ -69,7 +69,7 @@ class Rows:
     def to_csr(self) -> Any:
         """The same as a matrix.
 
-        >>> Rows.of(sp.csr_array(np.eye(2))).to_csr().toarray().tolist()
+        >>> StoredRows.of(sp.csr_array(np.eye(2))).to_csr().toarray().tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
         return sp.csr_array((self.data, self.indices, self.indptr), shape=self.shape)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.data.rows import Rows
+from everypair.data.rows import StoredRows
 from everypair.kernels.hide import rename_items
 from everypair.kernels.product_rows import listed_scores
 from everypair.kernels.select import clear_heaps, sort_heaps
@@ -164,7 +164,7 @@ class Scores:
 
         ``options`` are those of :meth:`top_k`.
         """
-        itself = Rows(np.arange(len(own) + 1), own, np.ones(len(own), bool), self.n_items)
+        itself = StoredRows(np.arange(len(own) + 1), own, np.ones(len(own), bool), self.n_items)
         items, cosines = self.top_k(n, exclude=itself, **options)
         np.clip(cosines, -1.0, 1.0, out=cosines, where=items >= 0)
         return items, cosines

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from everypair.data.rows import Rows
+from everypair.data.rows import StoredRows
 from everypair.models.codec import storable
 from everypair.models.recommend.fitted import Answer, NamedValue, Newcomers
 from everypair.models.recommend.positions import checked_rows
@@ -59,15 +59,15 @@ class FactorState(NamedValue):
     def known(self, users: NDArray[Any] | None) -> Answer:
         """Scores of users by position."""
         left = self.user_factors if users is None else self.user_factors[users]
-        return Answer(Scores.of_index(left, self.index), Rows.taken(self.interactions, users))
+        return Answer(Scores.of_index(left, self.index), StoredRows.taken(self.interactions, users))
 
     def described(self, users: Newcomers, n_threads: int) -> Answer:
         """Scores of new users, by the factors that fold-in finds."""
         left = self.folded_users(users, n_threads)
         if users.events is None:
-            seen = Rows.empty(len(left), len(self.item_factors), left.dtype)
+            seen = StoredRows.empty(len(left), len(self.item_factors), left.dtype)
         else:
-            seen = Rows.of(self.rows_of(users))
+            seen = StoredRows.of(self.rows_of(users))
         return Answer(Scores.of_index(left.astype(self.index.dtype, copy=False), self.index), seen)
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:

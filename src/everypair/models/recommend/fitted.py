@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 from numpy.typing import NDArray
 
 from everypair.data.ids import Ids
-from everypair.data.rows import Rows
+from everypair.data.rows import StoredRows
 from everypair.features.feature_map import FeatureMap
 from everypair.models.recommend.explanation import Explanation
 from everypair.retrieve import Scores
@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     """Scores of a few users and the items that they have."""
 
     scores: Scores
-    seen: Rows
+    seen: StoredRows
 
 
 @runtime_checkable

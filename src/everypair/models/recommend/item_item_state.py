@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.data.rows import Rows
+from everypair.data.rows import StoredRows
 from everypair.features.feature_map import FeatureMap
 from everypair.kernels.score_rows import sparse_scores
 from everypair.kernels.select import select_top
@@ -89,7 +89,7 @@ class ItemItemState(NamedValue):
 
     def known(self, users: NDArray[Any] | None) -> Answer:
         """Scores of users by position."""
-        return self._answer(Rows.taken(self.interactions, users))
+        return self._answer(StoredRows.taken(self.interactions, users))
 
     def described(self, users: Newcomers, n_threads: int) -> Answer:
         """Scores of new users by their interactions: nothing has to be solved."""
@@ -97,7 +97,7 @@ class ItemItemState(NamedValue):
             raise ValueError("ItemItem knows users by their interactions alone, not by features.")
         if users.targets is not None:
             raise ValueError("ItemItem knows no targets: describe new users by interactions alone.")
-        return self._answer(Rows.of(checked_rows(users.events, self.shape[1], self.interactions.dtype)))
+        return self._answer(StoredRows.of(checked_rows(users.events, self.shape[1], self.interactions.dtype)))
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
         """Scores of the pairs (users[t], items[t])."""
@@ -147,7 +147,7 @@ class ItemItemState(NamedValue):
         """The same with further events of users, whose scores follow from what they have."""
         return replace(self, interactions=merged(self.interactions, events))
 
-    def _answer(self, seen: Rows) -> Answer:
+    def _answer(self, seen: StoredRows) -> Answer:
         coefficients, base, x = self.coefficients, self.base, np.sign(seen.data)
 
         def fill(start: int, stop: int, out: Array) -> None:

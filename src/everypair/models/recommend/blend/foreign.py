@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.data.rows import Rows
+from everypair.data.rows import StoredRows
 from everypair.models.recommend.fitted import Answer, Fitted, Newcomers
 from everypair.models.recommend.pair_scores import scores_of_pairs
 from everypair.models.recommend.positions import checked_rows
@@ -39,7 +39,7 @@ class ForeignModel:
         def fill(start: int, stop: int, out: Array) -> None:
             out[:] = self.model.score_users(users=chosen[start:stop])
 
-        return Answer(self._scores(len(chosen), fill), Rows.taken(self.interactions, users))
+        return Answer(self._scores(len(chosen), fill), StoredRows.taken(self.interactions, users))
 
     def described(self, users: Newcomers, n_threads: int) -> Answer:
         """Scores of new users by their interactions."""
@@ -48,7 +48,7 @@ class ForeignModel:
         def fill(start: int, stop: int, out: Array) -> None:
             out[:] = self.model.score_users(interactions=sp.csr_array(rows)[start:stop])
 
-        return Answer(self._scores(rows.shape[0], fill), Rows.of(rows))
+        return Answer(self._scores(rows.shape[0], fill), StoredRows.of(rows))
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
         """Scores of the pairs (users[t], items[t])."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.data.rows import Rows
+from everypair.data.rows import StoredRows
 from everypair.features.feature_map import FeatureMap, checked_matrix
 from everypair.features.named_columns import Seen, named_columns
 from everypair.kernels.score_rows import add_scaled
@@ -85,7 +85,7 @@ class BlendState(NamedValue):
 
     def known(self, users: NDArray[Any] | None) -> Answer:
         """Scores of users by position."""
-        seen = Rows.taken(self.interactions, users)
+        seen = StoredRows.taken(self.interactions, users)
         answers = [value.known(users).scores if weight else None for value, weight in zip(self.values, self.weights)]
         return Answer(self._sum(answers, seen.shape[0]), seen)
 
@@ -97,9 +97,9 @@ class BlendState(NamedValue):
             raise ValueError("a blend knows no targets: describe new users by interactions or features.")
         if users.events is None:
             count = count_described(users.features)
-            seen = Rows.empty(count, self.shape[1], self.interactions.dtype)
+            seen = StoredRows.empty(count, self.shape[1], self.interactions.dtype)
         else:
-            seen = Rows.of(checked_rows(users.events, self.shape[1], self.interactions.dtype))
+            seen = StoredRows.of(checked_rows(users.events, self.shape[1], self.interactions.dtype))
         answers: list[Scores | None] = []
         for value, weight, reads in zip(self.values, self.weights, self.reads):
             own = replace(users, features=users.features if reads[LEFT] else None)
