@@ -1,4 +1,4 @@
-"""StoredRows of a csr matrix as plain arrays: what an answer needs of a few users, without making a matrix of it.
+"""Rows of a csr matrix as plain arrays: what an answer needs of a few users, without making a matrix of it.
 
 row i has indices[indptr[i]:indptr[i + 1]], ascending, and data beside them
 """
@@ -58,7 +58,7 @@ class StoredRows:
 
     @classmethod
     def empty(cls, count: int, width: int, dtype: Any) -> StoredRows:
-        """StoredRows without entries."""
+        """Rows without entries."""
         return cls(np.zeros(count + 1, np.int64), np.empty(0, np.int32), np.empty(0, dtype), width)
 
     @property

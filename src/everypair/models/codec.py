@@ -11,7 +11,9 @@ reading builds nothing but these: no code can come out of a file.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -22,14 +24,12 @@ from everypair.data.ids import Ids
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
-from everypair.features.nystrom import KernelMap
 from everypair.features.table import FEATURES, TableFeatures
 from everypair.models.registry import ESTIMATORS, estimator_class, is_estimator
 from everypair.models.serve_only import Dropped
 from everypair.problem.losses import LOSSES, Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
-from everypair.solvers.choose import Newton
 from everypair.solvers.loop import Status
 
 Arrays = dict[str, NDArray[Any]]
@@ -59,10 +59,11 @@ def storable(cls: Class, name: str | None = None) -> Class:
 
 
 for _cls in (
-    *(DegreeWeighting, FeatureMap, KernelMap, Negatives, Newton, Ridge, Sampling, TableFeatures),
+    *(DegreeWeighting, FeatureMap, Negatives, Ridge, Sampling, TableFeatures),
     *FEATURES.values(),
 ):
     storable(_cls)
+LATER = {"KernelMap": "everypair.features.nystrom", "Newton": "everypair.solvers.choose"}  # imported when met: slow
 
 
 def encode(value: Any, name: str, arrays: Arrays) -> Any:
@@ -108,14 +109,23 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         return {"dtype": value.str}
     if is_estimator(value):
         return {"estimator": value.written(name, arrays)}
+    if LATER.get(type(value).__name__) == type(value).__module__:
+        storable(type(value))
     if type(value) in NAMES:
         content = {field.name: getattr(value, field.name) for field in fields(value)}
         return {"object": NAMES[type(value)], "fields": encode(content, name, arrays)["dict"]}
     raise TypeError(f"{name} is {value!r}: a model with it can be used, but not written down.")
 
 
-def decode(tree: Any, arrays: Arrays) -> Any:
+def read_estimator(values: dict[str, Any], arrays: Arrays) -> Any:
+    """The estimator that its ``written`` wrote down."""
+    return estimator_class(values["class"]).read(values, arrays)
+
+
+def decode(tree: Any, arrays: Arrays, estimator: Callable[[dict[str, Any], Arrays], Any] = read_estimator) -> Any:
     """Return the value that :func:`encode` wrote, or refuse what it cannot have written.
+
+    ``estimator(values, arrays)`` makes an estimator, of a class of the registry, of what was written of it.
 
     >>> decode({"tuple": [2, {"array": "w"}]}, {"w": np.ones(3)})
     (2, array([1., 1., 1.]))
@@ -123,7 +133,7 @@ def decode(tree: Any, arrays: Arrays) -> Any:
     if tree is None or isinstance(tree, bool | int | float | str):
         return tree
     if isinstance(tree, list):
-        return [decode(entry, arrays) for entry in tree]
+        return [decode(entry, arrays, estimator) for entry in tree]
     if not isinstance(tree, dict):
         raise ValueError(f"a part cannot be {type(tree).__name__}.")
     match tree:
@@ -141,9 +151,9 @@ def decode(tree: Any, arrays: Arrays) -> Any:
             own = {field: arrays[f"{name}.{field}"] for field in ID_FIELDS if f"{name}.{field}" in arrays}
             return Ids.from_arrays(own)
         case {"tuple": list(entries)}:
-            return tuple(decode(entries, arrays))
+            return tuple(decode(entries, arrays, estimator))
         case {"dict": dict(entries)}:
-            return {key: decode(entry, arrays) for key, entry in entries.items()}
+            return {key: decode(entry, arrays, estimator) for key, entry in entries.items()}
         case {"loss": str(name)} if name in LOSSES:
             return LOSSES[name]
         case {"status": str(name)} if name in Status.__members__:
@@ -151,10 +161,11 @@ def decode(tree: Any, arrays: Arrays) -> Any:
         case {"dtype": str(name)} if name in NUMBERS:
             return np.dtype(name)
         case {"estimator": {"class": str(name)} as values} if name in ESTIMATORS:
-            return estimator_class(name).read(values, arrays)
-        case {"object": str(name), "fields": dict(content)} if name in CLASSES:
-            _check_fields(CLASSES[name], set(content))
-            return CLASSES[name](**{key: decode(entry, arrays) for key, entry in content.items()})
+            return estimator(values, arrays)
+        case {"object": str(name), "fields": dict(content)} if name in CLASSES or name in LATER:
+            cls = CLASSES[name] if name in CLASSES else storable(getattr(import_module(LATER[name]), name))
+            _check_fields(cls, set(content))
+            return cls(**{key: decode(entry, arrays, estimator) for key, entry in content.items()})
     raise ValueError(f"a part of an unknown kind: {', '.join(map(str, tree))}.")
 
 

@@ -7,8 +7,10 @@ the registry; a name that is found in a file is never imported.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from everypair.models.codec import Arrays
 from everypair.models.registry import ESTIMATORS, estimator_class, is_estimator
 from everypair.models.state_checks import ChecksNumbers
 from everypair.store import ModelFileError, read_file, write_file
@@ -16,11 +18,16 @@ from everypair.store import ModelFileError, read_file, write_file
 KIND = "model"
 
 
-def model_class(name: Any) -> Any:
-    """Return the class of this library with a name from the table."""
+def known_name(name: Any) -> str:
+    """Return the name of a class of this library, or refuse any other."""
     if not isinstance(name, str) or name not in ESTIMATORS:
         raise ModelFileError(f"it names the class {name!r}, which this EveryPair does not have.")
-    return estimator_class(name)
+    return name
+
+
+def model_class(name: Any) -> Any:
+    """Return the class of this library with a name from the table."""
+    return estimator_class(known_name(name))
 
 
 def save_model(model: Any, path: Any, serve_only: bool) -> None:
@@ -56,17 +63,22 @@ def load(path: Any, *, mmap: bool = True, verify: bool = True) -> Any:
     >>> model.recommend([1], n=1)[0].tolist()
     [[1]]
     """
+    return read_model(path, lambda name, values, arrays: model_class(name).from_parts(values, arrays), mmap, verify)
+
+
+def read_model(path: Any, build: Callable[[str, dict[str, Any], Arrays], Any], mmap: bool, verify: bool) -> Any:
+    """Return what ``build(name of the class, values, arrays)`` makes of a model file; it has a ``state_``."""
     kind, values, arrays = read_file(path, mmap=mmap, verify=verify)
     try:
         if kind != KIND:
             raise ModelFileError(f"it is a {kind}, not a model.")
-        cls = model_class(values.get("class"))
+        name = known_name(values.get("class"))
         try:
-            model = cls.from_parts(values, arrays)
+            model = build(name, values, arrays)
             if verify and isinstance(model.state_, ChecksNumbers):
                 model.state_.check_numbers()
             return model
         except Exception as failure:  # whatever cannot be built from a file is the file's fault
-            raise ModelFileError(f"what it holds does not make a {cls.__name__}: {failure}") from failure
+            raise ModelFileError(f"what it holds does not make a {name}: {failure}") from failure
     except ModelFileError as failure:
         raise ModelFileError(f"{path} cannot be read: {failure}") from failure.__cause__

@@ -20,13 +20,17 @@ GROWS = ("add_users", "add_items")
 
 @dataclass(frozen=True)
 class Entry:
-    """An estimator: its module, its family, a line for people, what it can do besides, and the extra that it needs."""
+    """An estimator: its module, its family, a line for people, what it can do besides, and the extra that it needs.
+
+    ``state`` is the module of its fitted value where that can be imported, and can answer, without the estimator.
+    """
 
     home: str
     family: str  # "recommender", "classifier" or "completion"
     line: str
     offers: tuple[str, ...] = ()
     extra: str | None = None
+    state: str | None = None
 
 
 ESTIMATORS = {
@@ -35,18 +39,21 @@ ESTIMATORS = {
         "recommender",
         "factors over every pair, observed or not: the one to start with",
         (*FACTORS, "fold_in_items", "explain", *GROWS),
+        state=f"{RECOMMEND}.factorization",
     ),
     "Blend": Entry(
         f"{RECOMMEND}.blend.blend",
         "recommender",
         "OneClassMF and ItemItem together: the best lists, for more time",
         ("similar_items", "explain", *GROWS),
+        state=f"{RECOMMEND}.blend.state",
     ),
     "ItemItem": Entry(
         f"{RECOMMEND}.item_item",
         "recommender",
         "every item from the others a user has; new users need no fitting",
         ("similar_items", "explain", *GROWS),
+        state=f"{RECOMMEND}.item_item_state",
     ),
     "BPR": Entry(
         f"{RECOMMEND}.rivals.bpr",
@@ -68,12 +75,14 @@ ESTIMATORS = {
         "recommender",
         "one loss on every pair, for small data",
         (*FACTORS, "fold_in_items", "explain", *GROWS),
+        state=f"{RECOMMEND}.factorization",
     ),
     "Popularity": Entry(
         f"{RECOMMEND}.counts",
         "recommender",
         "the most frequent items: the floor that every model has to beat",
         ("fold_in_users",),
+        state=f"{RECOMMEND}.count_state",
     ),
     "TwoTower": Entry(
         f"{RECOMMEND}.two_tower",
@@ -105,6 +114,12 @@ def estimator_class(name: str) -> Any:
     'Popularity'
     """
     return getattr(import_module(ESTIMATORS[name].home), name)
+
+
+def import_state(name: str) -> None:
+    """Import what a fitted value of an estimator is made of, and the estimator itself only where that needs it."""
+    entry = ESTIMATORS[name]
+    import_module(entry.state or entry.home)
 
 
 def is_estimator(model: Any) -> bool:

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from everypair.data.pairs import Pairs
-from everypair.models.codec import storable
 from everypair.models.parameters import Threads, checked, estimator
 from everypair.models.recommend.attributes import FactorAttributes
-from everypair.models.recommend.factors import FactorState
-from everypair.models.recommend.fitted import Newcomers
+from everypair.models.recommend.count_state import CountState
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.training_data import training_data
-from everypair.types import Array
-
-
-@storable
-@dataclass(frozen=True, kw_only=True)
-class CountState(FactorState):
-    """1 for every user, the number of positives of every item."""
-
-    def folded_users(self, users: Newcomers, n_threads: int) -> Array:
-        """Everybody has the factor 1."""
-        return np.ones((self.events_alone(users).shape[0], 1), np.float32)
 
 
 @estimator

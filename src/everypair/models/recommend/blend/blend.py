@@ -13,7 +13,8 @@ from everypair.data.pairs import Pairs
 from everypair.data.splits import hold_out
 from everypair.models.estimator import FittedAttribute
 from everypair.models.parameters import Threads, checked, estimator, parameter
-from everypair.models.recommend.blend.foreign import check_members, reads_features, value_of
+from everypair.models.recommend.blend.foreign import value_of
+from everypair.models.recommend.blend.members import check_members, reads_features
 from everypair.models.recommend.blend.scale import scale_gram, scaled, zero_of
 from everypair.models.recommend.blend.state import BlendState
 from everypair.models.recommend.blend.weights import search_weights

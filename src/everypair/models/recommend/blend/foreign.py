@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.data.rows import StoredRows
-from everypair.models.recommend.fitted import Answer, Fitted, Newcomers
+from everypair.models.recommend.fitted import Answer, Fitted, NamedValue, Newcomers
 from everypair.models.recommend.pair_scores import scores_of_pairs
 from everypair.models.recommend.positions import checked_rows
-from everypair.models.recommend.recommender import Recommender
 from everypair.retrieve import Scores
 from everypair.types import Array
 
@@ -60,24 +58,7 @@ class ForeignModel:
 
 def value_of(model: Any, interactions: Any) -> Fitted:
     """The fitted value of a member of a blend, ours or another library's."""
-    return model.state_ if isinstance(model, Recommender) else ForeignModel(model, interactions)
-
-
-def reads_features(model: Any) -> tuple[bool, bool]:
-    """Whether ``fit`` of a model takes features of users, and of items."""
-    if isinstance(model, Recommender):
-        return model.reads_features
-    parameters = inspect.signature(model.fit).parameters
-    return "user_features" in parameters, "item_features" in parameters
-
-
-def check_members(models: Any) -> None:
-    """Refuse what are no recommenders."""
-    if not isinstance(models, list | tuple) or not models:
-        raise ValueError("models must be a list of recommenders, or None for OneClassMF and ItemItem.")
-    for model in models:
-        able = isinstance(model, Recommender) or all(
-            hasattr(model, name) for name in ("fit", "score_users", "get_params")
-        )
-        if isinstance(model, type) or not able:
-            raise TypeError(f"models must hold recommenders with fit and score_users, got {model!r}.")
+    own = vars(model).get("state_")
+    if isinstance(own, NamedValue):
+        return cast(Fitted, own)
+    return ForeignModel(model, interactions)

@@ -1,0 +1,268 @@
+"""Questions and answers by id, once for all recommenders, about whatever a model has learnt.
+
+What was learnt, ``state_``, answers in positions (:mod:`everypair.models.recommend.fitted`). Here ids become positions
+and positions ids, and answers take the form that was asked for. Nothing here knows how a model is fitted, nor imports
+scikit-learn: a :class:`~everypair.models.recommend.recommender.Recommender` adds that, and a model that was read only
+to answer (:mod:`everypair.models.recommend.answering_model`) does without.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from everypair.check import integer
+from everypair.models.recommend.answers import DEFAULT, checked_form, form_of, named, ranked_table
+from everypair.models.recommend.by_id import (
+    Described,
+    described,
+    filter_of,
+    ids_of_value,
+    position_of,
+    positions_of,
+)
+from everypair.models.recommend.capability import only_where
+from everypair.models.recommend.explanation import Explanation
+from everypair.models.recommend.fitted import Answer, ComparesItems, ComparesUsers, Newcomers, Prepares
+from everypair.models.recommend.positions import KINDS
+from everypair.parallel import resolve_threads
+from everypair.problem.layout import LEFT, RIGHT
+from everypair.retrieve.similar import cosines_of
+from everypair.types import Array
+
+
+class Answering:
+    """What a model with a fitted value ``state_`` answers."""
+
+    state_: Any
+    n_threads: int | None
+
+    def _fitted(self) -> Any:
+        """What was learnt."""
+        return self.state_
+
+    def recommend(
+        self,
+        users: ArrayLike | None = None,
+        n: int = 10,
+        exclude_seen: bool = True,
+        allow: Any = None,
+        block: Any = None,
+        *,
+        interactions: Any = None,
+        features: Any = None,
+        targets: Any = None,
+    ) -> tuple[NDArray[Any], Array]:
+        """Return the ``n`` best items of each user and their scores, both of shape (users, n).
+
+        ``users``: all of them by default, or describe users who were not there by ``interactions``, by ``features`` (of
+        a model that was fitted with such), or by both; ``targets`` are those of the interactions, of a model that was
+        fitted with such. ``exclude_seen`` hides what a user already has, likes and dislikes. ``allow`` and ``block``
+        are lists of items for everybody, or sparse masks with a row per user. Equal scores rank by ascending item.
+
+        A model fitted on events is asked by id and answers in ids, ``None`` with score −inf where fewer than ``n``
+        items remain. Interactions are then lists of items, ``[["blue", "rain"]]`` or with weights ``[{"blue": 2.0}]``,
+        a table of events, whose users come in ascending order, or a matrix in the order of ``item_ids_``. A model
+        fitted on a matrix works in positions: interactions are rows (c × n), and −1 stands for none.
+
+        >>> from everypair import OneClassMF
+        >>> events = {"user": ["ann", "ann", "bob", "bob", "cem"], "item": ["blue", "rain", "blue", "iron", "dust"]}
+        >>> model = OneClassMF(rank=2, random_state=0).fit(events)
+        >>> model.recommend(["ann"], n=1)[0].tolist(), model.recommend(interactions=[["iron"]], n=1)[0].tolist()
+        ([['iron']], [['blue']])
+        """
+        state = self._fitted()
+        (scores, seen), new = self._scores(users, Newcomers(interactions, features, targets))
+        allow, block = filter_of(state, allow), filter_of(state, block)
+        items, values = scores.top_k(
+            n, exclude=seen if exclude_seen else None, allow=allow, block=block, n_threads=self.n_threads
+        )
+        return self._ranked((LEFT, users, new), RIGHT, items, values)
+
+    def score_users(
+        self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None, targets: Any = None
+    ) -> Array:
+        """Scores of every item for users of the training matrix, or for new ones as in :meth:`recommend`."""
+        self._fitted()
+        (scores, _), _ = self._scores(users, Newcomers(interactions, features, targets))
+        return scores.dense(resolve_threads(self.n_threads))
+
+    def score_pairs(self, users: ArrayLike, items: ArrayLike) -> Array:
+        """Scores of the pairs (users[t], items[t]), by id or position."""
+        state = self._fitted()
+        rows, columns = positions_of(state, LEFT, users), positions_of(state, RIGHT, items)
+        if rows.shape != columns.shape:
+            raise ValueError(f"users and items must have one length, got {rows.size} and {columns.size}.")
+        return state.pair_scores(rows, columns, resolve_threads(self.n_threads))
+
+    def prepare(self) -> Self:
+        """Make what belongs to the model and not to a question, before the first question: Gram matrix, lengths, axes.
+
+        The first user or item that needs it would else wait for it, some tenths of a second at rank 256. Call it before
+        a server forks its workers, who then share it. It is not written into files.
+
+        >>> from everypair import OneClassMF
+        >>> model = OneClassMF(rank=2, random_state=0).fit({"user": ["ann", "bob"], "item": ["blue", "rain"]}).prepare()
+        >>> model.recommend(interactions=[["rain"]], n=1)[0].tolist()
+        [['blue']]
+        """
+        state = self._fitted()
+        if isinstance(state, Prepares):
+            state.prepare(resolve_threads(self.n_threads))
+        return self
+
+    @only_where("similar_items")
+    def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[Any], Array]:
+        """Return the ``n`` items nearest to each of ``items`` by cosine, itself left out, and the cosines."""
+        state: ComparesItems = self._fitted()
+        return self._nearest(state, RIGHT, items, n)
+
+    @only_where("similar_users")
+    def similar_users(self, users: ArrayLike, n: int = 10) -> tuple[NDArray[Any], Array]:
+        """Return the ``n`` users nearest to each of ``users`` by cosine, itself left out, and the cosines."""
+        state: ComparesUsers = self._fitted()
+        return self._nearest(state, LEFT, users, n)
+
+    @only_where("explain")
+    def explain(self, user: Any, item: Any, n: int | None = None) -> Explanation:
+        """Split the score of a pair into contributions of what the user has and a base term.
+
+        ``n`` keeps only the largest contributions. Where a model has factors, the pair with item j contributes
+        −r_j vᵀA⁻¹v_j, with A = p VᵀQV + λ I and r_j the slope of its loss, less the negative it replaces; the base is
+        what would be left without the user's pairs, and also holds the item's bias and what training left unsolved.
+        """
+        state = self._fitted()
+        row, column = position_of(state, LEFT, user), position_of(state, RIGHT, item)
+        why: Explanation = state.explain(row, column, None if n is None else integer("n", n))
+        return why if state.item_ids is None else why._replace(items=state.item_ids.names(why.items))
+
+    @only_where("fold_in_users")
+    def fold_in_users(
+        self, rows: Any = None, weights: Any = None, values: Any = None, *, features: Any = None, targets: Any = None
+    ) -> Array:
+        """Factors (c, k) of new users from their interactions (c × n), their features, or both.
+
+        From interactions they are the optimum of the training sub-problem; from features alone they are XW. With both,
+        features say where a user starts and interactions correct it: the own vector t that minimises the sub-problem of
+        u = xW + t (in a model without own vectors it has the ridge such vectors would have).
+        ``weights`` are their p_i where ``negative_scheme`` is arrays (its mean by default), ``values`` their rows of Ũ
+        where ``negative_value`` is low rank (the mean row by default). ``targets`` (of the rows' pattern) are needed
+        where the model was fitted with explicit ones, and override the usual ones everywhere.
+        """
+        state = self._fitted()
+        new = described(state, LEFT, Newcomers(rows, features, targets, weights, values), name="rows")
+        return state.folded_users(new.newcomers, resolve_threads(self.n_threads))
+
+    @only_where("fold_in_items")
+    def fold_in_items(
+        self, columns: Any = None, weights: Any = None, values: Any = None, *, features: Any = None, targets: Any = None
+    ) -> Array:
+        """Factors (c, k) of new items from their interactions (m × c), their features, or both; see fold_in_users."""
+        state = self._fitted()
+        new = described(state, RIGHT, Newcomers(columns, features, targets, weights, values), name="columns")
+        return state.folded_items(new.newcomers, resolve_threads(self.n_threads))
+
+    @only_where("add_users")
+    def add_users(
+        self, *, interactions: Any = None, features: Any = None, targets: Any = None, ids: Any = None
+    ) -> NDArray[Any]:
+        """Append users and return their ids, or positions in a model without ids; nothing that was learnt changes.
+
+        ``interactions`` and ``features`` describe them as in :meth:`recommend`. ``ids`` are theirs; tables of events or
+        features have them already.
+
+        >>> from everypair import OneClassMF
+        >>> model = OneClassMF(rank=1, random_state=0).fit({"user": ["ann", "bob"], "item": ["blue", "rain"]})
+        >>> model.add_users(ids=["cem"], interactions=[["rain"]]).tolist()
+        ['cem']
+        >>> model.recommend("cem", n=1)[0].tolist()
+        [['blue']]
+        """
+        return self._add(LEFT, Newcomers(interactions, features, targets), ids)
+
+    @only_where("add_items")
+    def add_items(
+        self, *, interactions: Any = None, features: Any = None, targets: Any = None, ids: Any = None
+    ) -> NDArray[Any]:
+        """Append items and return their ids, or positions in a model without ids.
+
+        ``interactions`` are lists of users, a table of events, or columns (m × c); ``features`` a row each. ``ids`` are
+        theirs; tables of events or features have them already.
+        """
+        return self._add(RIGHT, Newcomers(interactions, features, targets), ids)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what ``recommend``, ``similar_items`` and ``similar_users`` return, as scikit-learn's method does.
+
+        ``"pandas"``, ``"polars"`` or ``"arrow"``: one table with a line per recommendation, its user, item, score and
+        rank from 1; ``"default"``: two arrays; ``None`` changes nothing.
+
+        >>> from everypair import Popularity
+        >>> model = Popularity().fit({"user": ["ann", "ann", "bob"], "item": ["blue", "rain", "blue"]})
+        >>> model.set_output(transform="pandas").recommend(["bob"])
+          user  item  score  rank
+        0  bob  rain    1.0     1
+        """
+        if transform is not None:
+            self._sklearn_output_config = {"transform": checked_form(transform)}  # scikit-learn's clone keeps it
+        return self
+
+    def _scores(self, users: ArrayLike | None, new: Newcomers) -> tuple[Answer, Described | None]:
+        """Scores and seen items of known users, or of the new users that are described, and these."""
+        state: Any = self.state_
+        if new.events is None and new.targets is not None:
+            raise ValueError("targets are those of new users' interactions: give the interactions as well.")
+        if new.events is None and new.features is None:
+            return state.known(None if users is None else positions_of(state, LEFT, users)), None
+        if users is not None:
+            raise ValueError("give either users (known ones) or a description of new ones, not both.")
+        newcomers = described(state, LEFT, new)
+        return state.described(newcomers.newcomers, resolve_threads(self.n_threads)), newcomers
+
+    def _nearest(self, state: Any, side: int, entities: ArrayLike, n: int) -> tuple[NDArray[Any], Array]:
+        own = positions_of(state, side, entities)
+        vectors = state.item_vectors() if side else state.user_vectors()
+        nearest, cosines = cosines_of(vectors, own).nearest(own, n, n_threads=self.n_threads)
+        return self._ranked((side, entities, None), side, nearest, cosines)
+
+    def _ranked(
+        self, subject: tuple[int, Any, Described | None], side: int, positions: Array, scores: Array
+    ) -> tuple[NDArray[Any], Array]:
+        """Positions of a side as ids, in the form that was chosen; ``subject`` are those whom the lists are for."""
+        ids, form = ids_of_value(self.state_), form_of(self)
+        answer = named(positions, None if ids is None else ids[side])
+        if form == DEFAULT:
+            return answer, scores
+        who, entities, new = subject
+        if entities is not None:
+            entities = np.atleast_1d(np.asarray(entities))
+        elif new is not None and new.ids is not None:
+            entities = new.ids.values
+        else:
+            entities = np.arange(len(positions)) if ids is None or new is not None else ids[who].values
+        column = f"similar_{KINDS[side]}" if who == side else KINDS[side]
+        table: Any = ranked_table(form, (KINDS[who], entities), (column, answer), scores)
+        return table
+
+    def _add(self, side: int, new: Newcomers, ids: Any) -> NDArray[Any]:
+        state = self._fitted()
+        known = ids_of_value(state)
+        newcomers = described(state, side, new, ids)
+        if known is None:
+            before = state.shape[side]
+            self.state_ = state.grown(side, newcomers.newcomers, resolve_threads(self.n_threads))
+            return np.arange(before, self.state_.shape[side])
+        if newcomers.ids is None:
+            raise ValueError(
+                f"the new {KINDS[side]}s need ids: ids=[…], or a table of their events or features that has them."
+            )
+        longer = known[side].append(newcomers.ids)
+        grown = state.grown(side, newcomers.newcomers, resolve_threads(self.n_threads))
+        added = grown.shape[side] - state.shape[side]
+        if added != len(newcomers.ids):
+            raise ValueError(f"there are {len(newcomers.ids)} ids for {added} new {KINDS[side]}s: give one each.")
+        self.state_ = replace(grown, **{f"{KINDS[side]}_ids": longer})
+        return newcomers.ids.values
