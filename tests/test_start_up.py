@@ -37,6 +37,34 @@ def test_a_matrix_is_fitted_without_pyarrow():
     assert told(f"{code} print(*({{'pyarrow', 'pandas', 'polars'}} & set(sys.modules) - before))") == []
 
 
+ANSWERS = """
+import sys
+from everypair.models.recommend.answering_model import load_answering
+for path in sys.argv[1:]:
+    model = load_answering(path)
+    model.prepare().recommend(["ann"], n=1), model.recommend(interactions=[["rain"]], n=1)
+    if model.kind != "Popularity":
+        model.similar_items(["rain"], n=1), model.explain("ann", "rain")
+print(*({"sklearn", "pandas", "pyarrow", "rich"} & set(sys.modules)))
+"""
+
+
+def test_answers_need_no_scikit_learn(tmp_path):
+    events = {"user": ["ann", "ann", "bob", "cem"], "item": ["rain", "iron", "rain", "blue"]}
+    models = [everypair.OneClassMF(rank=2), everypair.ItemItem(), everypair.Blend(), everypair.Popularity()]
+    paths = [tmp_path / f"{number}.ep" for number in range(len(models))]
+    for model, path in zip(models, paths):
+        model.fit(events).save(path)
+    code = [sys.executable, "-c", ANSWERS, *map(str, paths)]
+    assert subprocess.run(code, capture_output=True, text=True, check=True).stdout.split() == []
+    code[2] = "import sys; from everypair.cli import app; app(sys.argv[1:], standalone_mode=False); print(*sys.modules)"
+    asked = [*code[:3], "recommend", str(paths[2]), "--user", "ann"]
+    shown = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+    assert "blue" in shown
+    assert "everypair.models.recommend.blend.state" in shown
+    assert "sklearn" not in shown
+
+
 def test_names_are_there():
     assert set(everypair.__all__) <= set(dir(everypair))
     assert all(hasattr(everypair, name) for name in dir(everypair))

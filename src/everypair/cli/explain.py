@@ -23,9 +23,9 @@ def explain(
 
     everypair explain model.ep ann iron
     """
-    from everypair.cli.model_files import ids_of, load_recommender, offered, typed
+    from everypair.cli.model_files import ids_of, load_to_ask, offered, typed
 
-    loaded = load_recommender(model)
+    loaded = load_to_ask(model)
     users, items = ids_of(loaded)
     (row,), (column,) = typed([user], users, "user"), typed([item], items, "item")
     why = offered(loaded, "explain")(row, column)

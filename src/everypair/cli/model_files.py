@@ -29,6 +29,13 @@ def load_recommender(path: Path) -> Any:
     return model
 
 
+def load_to_ask(path: Path) -> Any:
+    """Return the recommender of a file to be asked alone: without scikit-learn, whose import would take longest."""
+    from everypair.models.recommend.answering_model import load_answering
+
+    return load_answering(path)
+
+
 def offered(model: Any, method: str) -> Any:
     """A method that only some recommenders have, or the sentence that says which."""
     try:
@@ -41,7 +48,7 @@ def ids_of(model: Any) -> tuple[Any, Any]:
     """Return the ids of a recommender's users and items, or their positions where it was fitted on a matrix."""
     from everypair.data import Ids
 
-    rows, columns = model.interactions_.shape
+    rows, columns = model.state_.shape
     return (
         Ids(range(rows)) if model.user_ids_ is None else model.user_ids_,
         Ids(range(columns)) if model.item_ids_ is None else model.item_ids_,

@@ -63,7 +63,7 @@ def recommend(
 
     everypair recommend model.ep --all --output recommendations.parquet
     """
-    from everypair.cli.model_files import ids_of, load_recommender, typed
+    from everypair.cli.model_files import ids_of, load_to_ask, typed
     from everypair.cli.ranked_files import STDOUT, format_of, ranked_file
     from everypair.store.write import check_place
 
@@ -82,10 +82,10 @@ def recommend(
         form = format_of(output, kind)
         if str(output) != STDOUT:
             check_place(output)
-    loaded = load_recommender(model)
+    loaded = load_to_ask(model)
     known_users, known_items = ids_of(loaded)
     if threads is not None:
-        loaded.set_params(n_threads=threads)
+        loaded.n_threads = threads
     length = min(n, len(known_items))
     filters = {
         "n": length,

@@ -23,13 +23,13 @@ def similar(
 
     everypair similar model.ep --item rain
     """
-    from everypair.cli.model_files import ids_of, load_recommender, offered, typed
+    from everypair.cli.model_files import ids_of, load_to_ask, offered, typed
     from everypair.cli.ranked_files import rounded, shown
 
     if (item is None) == (user is None):
         raise ValueError("say what to compare: --item or --user, one of them.")
     kind, texts = ("item", item or []) if user is None else ("user", user)
-    loaded = load_recommender(model)
+    loaded = load_to_ask(model)
     ids = ids_of(loaded)[kind == "item"]
     names = typed(texts, ids, kind)
     answers = offered(loaded, f"similar_{kind}s")(names, n=min(n, len(ids) - 1))

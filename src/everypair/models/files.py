@@ -78,6 +78,8 @@ def read_model(path: Any, build: Callable[[str, dict[str, Any], Arrays], Any], m
             if verify and isinstance(model.state_, ChecksNumbers):
                 model.state_.check_numbers()
             return model
+        except ModelFileError:
+            raise
         except Exception as failure:  # whatever cannot be built from a file is the file's fault
             raise ModelFileError(f"what it holds does not make a {name}: {failure}") from failure
     except ModelFileError as failure:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from everypair.kernels.cholesky import room_for
 from everypair.kernels.item_regression import gather_pairs, link_uses, solve_columns
@@ -176,6 +175,8 @@ def closed_form_by_users(matrix: Any, user_weights: Array, penalty: Array) -> Ar
 
 def _inverted(matrix: Array) -> Array:
     """Overwrite a symmetric positive definite matrix (C order) with its inverse and return it."""
+    from scipy.linalg import lapack  # slow to import, and answers do without
+
     factorize, invert = lapack.get_lapack_funcs(("potrf", "potri"), (matrix,))
     with single_threaded_blas():
         upper, failed = factorize(matrix.T, lower=False, overwrite_a=True)  # the same memory, in LAPACK's order

@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import everypair
-from everypair import Blend, ItemItem, OneClassMF, Popularity
-from everypair.models.recommend.fitted import Prepares
+from everypair import Blend, ItemItem, MultiLabelMF, OneClassMF, Popularity
+from everypair.models.recommend.answering_model import load_answering
+from everypair.models.recommend.fitted import CAPABILITIES, Prepares
 from everypair.models.recommend.rivals.bpr import BPR
 from everypair.models.recommend.rivals.ensemble import EnsembleMF
 from everypair.models.recommend.rivals.same_loss import SameLossMF
@@ -169,3 +170,27 @@ def test_factors_that_are_not_finite_are_refused_when_a_file_is_verified(fitted,
 
 def test_what_prepares_is_said_by_a_protocol(fitted):
     assert {name for name, model in fitted.items() if isinstance(model.state_, Prepares)} == set(MODELS)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_that_only_answers_gives_the_same_bits(name, fitted, tmp_path):
+    fitted[name].save(tmp_path / "model.ep", serve_only=True)
+    model = load_answering(tmp_path / "model.ep")
+    assert model.shape == (USERS, ITEMS)
+    assert (model.kind, model.n_threads) == (type(fitted[name]).__name__, 1)
+    whole = everypair.load(tmp_path / "model.ep")
+    for method in CAPABILITIES:
+        assert hasattr(model, method) == hasattr(whole, method)
+    answers = [*model.recommend([1, 2], n=5), *model.recommend(interactions=NEW[:3], n=5), model.score_pairs([3], [4])]
+    expected = [*whole.recommend([1, 2], n=5), *whole.recommend(interactions=NEW[:3], n=5), whole.score_pairs([3], [4])]
+    assert all(np.array_equal(one, other) for one, other in zip(answers, expected))
+
+
+def test_what_is_no_recommender_does_not_answer(tmp_path):
+    MultiLabelMF(rank=1, max_iter=1).fit(np.eye(6), np.eye(6)).save(tmp_path / "labels.ep")
+    with pytest.raises(ModelFileError, match=r"holds a MultiLabelMF, which is no recommender: everypair\.load"):
+        load_answering(tmp_path / "labels.ep")
+    Popularity().fit(LIKES).save(tmp_path / "model.ep")
+    model = load_answering(tmp_path / "model.ep")
+    with pytest.raises(AttributeError, match="Popularity has no explain: OneClassMF, Blend, ItemItem"):
+        model.explain(0, 1)

@@ -34,6 +34,11 @@ class AnsweringModel(Answering):
         return f"AnsweringModel({self.kind}: {users:,} users × {items:,} items)"
 
     @property
+    def fitted_class(self) -> type:
+        """The class of the fitted value, which says what the model can do."""
+        return type(self.state_)
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Number of users and of items."""
         users, items = self.state_.shape
@@ -70,7 +75,7 @@ def load_answering(path: Any, *, mmap: bool = True, verify: bool = True) -> Answ
 
 def _build(name: str, values: dict[str, Any], arrays: Arrays) -> AnsweringModel:
     if name not in RECOMMENDERS:
-        raise ModelFileError(f"it holds a {name}, which is no recommender: load it in Python.")
+        raise ModelFileError(f"it holds a {name}, which is no recommender: everypair.load reads it.")
     if values.get("state") is None:
         raise ValueError(f"these are the parts of a {name} that was never fitted.")
     import_state(name)

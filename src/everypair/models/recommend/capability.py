@@ -51,11 +51,8 @@ class Capability(Generic[P, R]):
 
     def __get__(self, model: Any, owner: type) -> Any:
         """The method itself, or a sentence."""
-        if not hasattr(owner, "fitted_class"):  # the class does not say what its models learn: each has its own
-            learnt = None if model is None else type(model.state_)
-        else:
-            learnt = owner.fitted_class
-        if learnt is not None and not issubclass(learnt, CAPABILITIES[self.name]):
+        learnt = getattr(owner if model is None else model, "fitted_class", None)
+        if isinstance(learnt, type) and not issubclass(learnt, CAPABILITIES[self.name]):
             others = ", ".join(name for name, entry in ESTIMATORS.items() if self.name in entry.offers)
             raise AttributeError(f"{getattr(model, 'kind', owner.__name__)} has no {self.name}: {others} have it.")
         return self.method if model is None else MethodType(self.method, model)
