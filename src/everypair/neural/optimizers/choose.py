@@ -21,7 +21,7 @@ from everypair.neural.optimizers.estimates import LossEstimate, Stochastic
 from everypair.neural.optimizers.gauss_newton import DampedGaussNewton, GaussNewton
 from everypair.neural.optimizers.gd import GradientDescent
 from everypair.neural.optimizers.naive import RandomPairs
-from everypair.neural.optimizers.newton import Newton
+from everypair.neural.optimizers.newton import PaperNewton
 from everypair.neural.optimizers.sampling import SampledBlock
 from everypair.neural.optimizers.sg46 import StoredPairsEstimate
 from everypair.neural.optimizers.sogram import RunningGrams
@@ -89,7 +89,7 @@ def make_optimizer(
         case "gauss-newton":
             return DampedGaussNewton(objective, GaussNewton() if isinstance(optimizer, str) else optimizer, seed)
         case "newton" | "newton-unit":
-            return Newton(objective, "last" if name == "newton" else "unit")
+            return PaperNewton(objective, "last" if name == "newton" else "unit")
     diagonal = name.endswith("-diag")
     estimate = ESTIMATES[name.removesuffix("-diag")](objective)
     return Stochastic(objective, estimate, diagonal, rate, seed)

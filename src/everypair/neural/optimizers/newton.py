@@ -25,7 +25,7 @@ class NewtonState(TowerState):
     length: float = 1.0
 
 
-class Newton:
+class PaperNewton:
     """One step per sweep; ``schedule`` is that of the first lengths."""
 
     descends = True
