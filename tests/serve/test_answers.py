@@ -7,7 +7,7 @@ from everypair import OneClassMF
 from everypair.data import Ids
 from everypair.features import table_features
 from everypair.serve.loading import load_variant, warm_up
-from everypair.serve.questions import Ranking, Recommend, Score, Similar
+from everypair.serve.questions import RankedItems, Recommend, Score, Similar
 
 from .conftest import MODELS
 
@@ -21,7 +21,7 @@ def served(models):
 
 def one(answers, **question):
     (answer,) = answers.recommend([Recommend(**question)])
-    assert isinstance(answer, Ranking), str(answer)
+    assert isinstance(answer, RankedItems), str(answer)
     return answer
 
 
@@ -100,7 +100,7 @@ def test_questions_together_are_answered_as_alone(name, models, served):
     for question, answer in zip(questions, together):
         (alone,) = answers.recommend([question])
         assert type(alone) is type(answer)
-        if isinstance(alone, Ranking):
+        if isinstance(alone, RankedItems):
             same(answer, np.array([found.item for found in alone.items]), np.array([f.score for f in alone.items]))
         else:
             assert alone.body == answer.body

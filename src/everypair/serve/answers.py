@@ -30,7 +30,7 @@ from everypair.serve.limits import EXPLAINED, RANKED, REASONS
 from everypair.serve.questions import (
     Found,
     Neighbors,
-    Ranking,
+    RankedItems,
     Reason,
     Recommend,
     Score,
@@ -81,7 +81,7 @@ class Recommendations:
         self.catalogue, self.users, self.items = catalogue, users, catalogue.items
         self.version, self.variant = version, variant
 
-    def recommend(self, questions: Sequence[Recommend]) -> list[Ranking | Refusal]:
+    def recommend(self, questions: Sequence[Recommend]) -> list[RankedItems | Refusal]:
         """A list for every question, or why there is none."""
         answers: list[Any] = [None] * len(questions)
         groups: dict[Any, list[Task]] = defaultdict(list)
@@ -238,11 +238,11 @@ class Recommendations:
             numbers.append(values[row, part][there].tolist())
         return lists, numbers
 
-    def _ranking(self, task: Task, positions: Positions, values: list[float]) -> Ranking:
+    def _ranking(self, task: Task, positions: Positions, values: list[float]) -> RankedItems:
         found = self._found(positions, values)
         if task.question.explain and task.subject.how != POPULAR:
             self._give_reasons(task.subject, positions, found)
-        return Ranking(found, task.subject.how, self.version, self.variant, list(task.subject.ignored))
+        return RankedItems(found, task.subject.how, self.version, self.variant, list(task.subject.ignored))
 
     def _found(self, positions: Positions, values: list[float]) -> list[Found]:
         names = self.items.names(positions)

@@ -15,7 +15,7 @@ from everypair.serve.questions import (
     Batch,
     Hits,
     Neighbors,
-    Ranking,
+    RankedItems,
     Recommend,
     Score,
     Scored,
@@ -23,7 +23,7 @@ from everypair.serve.questions import (
 )
 
 POSTS: dict[str, tuple[type, type, str]] = {
-    "/v1/recommend": (Recommend, Ranking, '{"user": "ann", "n": 3}'),
+    "/v1/recommend": (Recommend, RankedItems, '{"user": "ann", "n": 3}'),
     "/v1/similar": (Similar, Neighbors, '{"item": "blue"}'),
     "/v1/score": (Score, Scored, '{"items": ["blue"], "candidates": ["rain", "iron"]}'),
     "/v1/batch": (Batch, Answered, '{"questions": [{"user": "ann"}, {"items": ["blue"]}]}'),
@@ -37,7 +37,7 @@ def description(service: Any) -> dict[str, Any]:
     kinds = [kind for asked, given, _ in POSTS.values() for kind in (asked, given)] + [Hits, Failure]
     references, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     of = dict(zip(kinds, references))
-    components["Answered"]["properties"]["answers"]["items"] = {"anyOf": [of[Ranking], of[Failure]]}
+    components["Answered"]["properties"]["answers"]["items"] = {"anyOf": [of[RankedItems], of[Failure]]}
     paths: dict[str, Any] = {}
     for path, (asked, given, example) in POSTS.items():
         body = {"schema": of[asked], "example": msgspec.json.decode(example)}

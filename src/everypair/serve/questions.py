@@ -94,7 +94,7 @@ class Found(Struct, omit_defaults=True):
     reasons: list[Reason] | UnsetType = UNSET
 
 
-class Ranking(Struct, omit_defaults=True):
+class RankedItems(Struct, omit_defaults=True):
     """A list, the best first.
 
     ``how``: known, known+items (a user of the model with what the request adds), folded_in (from items or features

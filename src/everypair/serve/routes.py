@@ -37,7 +37,7 @@ from everypair.serve.gate import Gate, headers_of
 from everypair.serve.limits import BODY_BYTES, FOUND, SEARCH_LETTERS
 from everypair.serve.loading import load_variant, warm_up
 from everypair.serve.openapi import description, readable
-from everypair.serve.questions import Answered, Batch, Hit, Hits, Ranking, Recommend, Score, Scored, Similar
+from everypair.serve.questions import Answered, Batch, Hit, Hits, RankedItems, Recommend, Score, Scored, Similar
 from everypair.serve.service import Service
 
 JSON = b"application/json"
@@ -281,12 +281,12 @@ class Interface:
                 self.service.meters.event("unknown_users")
             raise
 
-    def _ranked(self, variant: int, question: Recommend, answer: Ranking) -> Reply:
+    def _ranked(self, variant: int, question: Recommend, answer: RankedItems) -> Reply:
         self._count(question, answer)
         notes = {"n": len(answer.items), "how": answer.how, "user": question.user}
         return Reply(answer, variant=variant, notes=notes)
 
-    def _count(self, question: Any, answer: Ranking | Scored) -> None:
+    def _count(self, question: Any, answer: RankedItems | Scored) -> None:
         meters = self.service.meters
         if answer.how == POPULAR:
             meters.event("popular")
