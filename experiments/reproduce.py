@@ -98,7 +98,7 @@ def chosen(papers: Sequence[str] | None, only: Sequence[str] | None) -> list[Ent
             if (papers is None or entry.paper in papers) and (only is None or entry.id in only)]  # fmt: skip
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     how = parser.add_mutually_exclusive_group()
     for name, text in {"quick": "small runs (the default)", "full": "write the stored results anew",
@@ -115,7 +115,7 @@ def main() -> int:
         for entry in entries:
             old = entry.full and ledger.stale(entry)
             print(f"{entry.id}: {entry.verdict().state}{', stale' if old else ''}")
-        return 0
+        return
     well = True
     if not options.report:
         folder = EXPERIMENTS if options.full else QUICK
@@ -128,8 +128,9 @@ def main() -> int:
     if options.report or (options.full and not options.smoke):
         PAGE.write_text(page.written(PAPERS, ENTRIES))
         print(f"{PAGE.name} is written.")
-    return 0 if well else 1
+    if not well:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -20,9 +20,9 @@ hand). Parameters are chosen inside the training data unless a line says otherwi
 """
 USE = """
 ```
-python experiments/reproduce.py --quick             # minutes: what small runs say
-python experiments/reproduce.py --full --only ID    # writes the stored result anew, then this page
-python experiments/reproduce.py --status            # which results are older than the code they rest on
+python experiments/reproduce.py --quick           # minutes: what small runs say
+python experiments/reproduce.py --full --only ID  # writes results anew, then this page
+python experiments/reproduce.py --status          # which results are older than the code
 ```
 """
 
@@ -47,7 +47,7 @@ def written(papers: Mapping[str, str], entries: Sequence[Entry], folder: Path = 
             lines.append(f"| {name} | {kind}s | {_counts(here)} |")
     lines += [f"| all | {len(entries)} | {_counts(list(verdicts.values()))} |", USE]
     for paper, title in papers.items():
-        lines += [f"## {paper.upper()} {{ #{paper} }}", "", f"*{title}*", ""]
+        lines += [f"## {paper.upper()}", "", f"*{title}*", ""]
         for kind in KINDS:
             here = [entry for entry in entries if entry.paper == paper and entry.kind == kind]
             if here:
