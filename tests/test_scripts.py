@@ -159,7 +159,9 @@ def test_smoke(script, execute, tmp_path, capsys):
     smoke(execute, script, tmp_path)
     assert capsys.readouterr().out
     tables = [path for path in tmp_path.glob("*.md") if path.name != "README.md"]
-    assert tables or script.startswith(("benchmarks", "experiments/blend", "experiments/defaults", "experiments/reproduce"))
+    assert tables or script.startswith(
+        ("benchmarks", *(f"experiments/{name}" for name in ("blend", "defaults", "repro")))
+    )
     for path in tables:
         assert "nan" not in path.read_text()
         assert path.with_suffix(".json").exists() or path.name == "defaults.md"
