@@ -2,12 +2,14 @@
 
 from everypair.features.edges import edge_graph
 from everypair.features.knn import knn_graph
+from everypair.features.learned_metric import LearnedMetric
 from everypair.features.nystrom import NystromFeatures
 from everypair.features.spectral import SpectralFeatures
 from everypair.features.table import FeatureTable, TableFeatures, table_features
 
 __all__ = [
     "FeatureTable",
+    "LearnedMetric",
     "NystromFeatures",
     "SpectralFeatures",
     "TableFeatures",
