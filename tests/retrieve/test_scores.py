@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from everypair.retrieve import Scores, top_k
+from everypair.retrieve.index import Index
 
 ROWS, ITEMS = 90, 2300
 
@@ -36,7 +37,7 @@ def split_in_two(left, right, rank):
     def fill(start, stop, out):
         out[:] = left[start:stop, rank:] @ right[:, rank:].T
 
-    halves = (None, None) if rank == 0 else (left[:, :rank].copy(), right[:, :rank].copy())
+    halves = (None, None) if rank == 0 else (left[:, :rank].copy(), Index.of(right[:, :rank].copy()))
     return Scores(ROWS, ITEMS, np.dtype(np.float32), fill, *halves)
 
 

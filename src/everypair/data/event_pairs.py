@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.data.ids import Ids
@@ -43,35 +42,44 @@ def join_events(events: EventRows, how: str) -> EventRows:
     first = np.ones(len(order), np.bool_)
     first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
     starts = np.flatnonzero(first)
-    pair = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
     weights: Array = events.weights[order]
     times = None if events.times is None else events.times[order]
+    del order
     latest = None if times is None else np.maximum.reduceat(times, starts)
     if how == "max":
         weights = np.maximum.reduceat(weights, starts)
     elif how == "last":
-        of_last = np.arange(len(order))
+        pair = np.cumsum(first) - 1
+        of_last = np.arange(len(pair))
         if times is not None and latest is not None:
             of_last = np.flatnonzero(times == latest[pair])
         last = np.empty(len(starts), np.int64)
         last[pair[of_last]] = of_last  # of several the one that comes last
         weights = weights[last]
     else:
-        weights = np.bincount(pair, weights=weights if how == "sum" else weights > 0)
+        weights = np.add.reduceat(weights if how == "sum" else weights > 0, starts, dtype=np.float64)
     return EventRows(rows[starts], columns[starts], weights, latest)
 
 
 def _sorted_by_pair(rows: Array, columns: Array) -> tuple[Array, Array, Array]:
     """Return the order of events by row, then column, then as they come, and rows and columns in it.
 
-    scipy transposes a sparse matrix by counting, in linear time and keeping the order of equals: events × columns, then
-    columns × rows.
+    Row, column and number of an event are the bits of one integer: numpy sorts those with vector instructions, in an
+    eighth of the time of an argsort. Where they need more than 63 bits, the number is left to a stable argsort.
     """
-    count, height, width = len(rows), int(rows.max()) + 1, int(columns.max()) + 1
-    ends = np.arange(count + 1, dtype=np.int32 if count < 2**31 else np.int64)
-    by_column = sp.csr_array((rows, columns, ends), shape=(count, width)).tocsc()
-    by_row = sp.csr_array((by_column.indices, by_column.data, by_column.indptr), shape=(width, height)).tocsc()
-    return by_row.data, np.repeat(np.arange(height, dtype=rows.dtype), np.diff(by_row.indptr)), by_row.indices
+    count, width = len(rows), int(columns.max()).bit_length()
+    key: Array = (rows.astype(np.int64) << width) | columns
+    bits = (count - 1).bit_length()
+    if int(rows.max()).bit_length() + width + bits < 64:
+        key <<= bits
+        key |= np.arange(count)
+        key.sort()
+        order: Array = key & ((1 << bits) - 1)
+        key >>= bits
+    else:
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+    return order, (key >> width).astype(rows.dtype), (key & ((1 << width) - 1)).astype(columns.dtype)
 
 
 def frequent_pairs(pairs: EventRows, least_items: int, least_users: int) -> NDArray[np.bool_]:

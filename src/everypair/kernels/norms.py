@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from everypair.kernels.indexed import FAST
+
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def weighted_squares(start: Any, stop: Any, factors: Any, weights: Any, constant: Any) -> Any:
@@ -24,3 +26,18 @@ def weighted_squares(start: Any, stop: Any, factors: Any, weights: Any, constant
             row += value * value
         total += weights[i] * row
     return total
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+def row_lengths(rows: Any, out: Any) -> None:
+    """out_i = ‖row_i‖, divided by the row's peak first, so that squares stay in range."""
+    for i in range(len(rows)):
+        peak = rows.dtype.type(0.0)
+        for l in range(rows.shape[1]):
+            peak = max(peak, abs(rows[i, l]))
+        total = rows.dtype.type(0.0)
+        if peak > 0:
+            for l in range(rows.shape[1]):
+                part = rows[i, l] / peak
+                total += part * part
+        out[i] = peak * np.sqrt(total)

@@ -22,7 +22,7 @@ RUN = 64  # scores compared with the root at once
 
 
 @njit(nogil=True, cache=True)
-def _sift_down(items: NDArray[np.int32], scores: NDArray[Any], row: int, size: int, item: int, score: float) -> None:
+def sift_down(items: NDArray[np.int32], scores: NDArray[Any], row: int, size: int, item: int, score: float) -> None:
     """Put (item, score) where the root of row's heap of ``size`` entries was, and restore the order."""
     hole = 0
     while True:
@@ -80,11 +80,11 @@ def push_tile(
             if winners:
                 for c in range(base, base + RUN):
                     if tile[line, c] > root:
-                        _sift_down(items, scores, row, n, first_item + c, tile[line, c])
+                        sift_down(items, scores, row, n, first_item + c, tile[line, c])
                         root = scores[row, 0]
         for c in range(whole, width):
             if tile[line, c] > root:
-                _sift_down(items, scores, row, n, first_item + c, tile[line, c])
+                sift_down(items, scores, row, n, first_item + c, tile[line, c])
                 root = scores[row, 0]
 
 
@@ -95,7 +95,7 @@ def sort_heaps(items: NDArray[np.int32], scores: NDArray[Any], start: int, stop:
         for last in range(items.shape[1] - 1, 0, -1):
             item, score = np.int64(items[row, last]), scores[row, last]  # as in push_tile: compiled once
             items[row, last], scores[row, last] = items[row, 0], scores[row, 0]
-            _sift_down(items, scores, row, last, item, score)
+            sift_down(items, scores, row, last, item, score)
 
 
 @njit(nogil=True, cache=True)

@@ -4,6 +4,8 @@
     add_of_r(V, indices, at, c, to, total)                 total += Σ_e c[to + e] v_j
     add_product_of_r(V, indices, at, c, s, to, total)      total += Σ_e c[to + e] s[to + e] v_j,     0 ≤ e < r
 
+    ordered_dots_of_r(V, indices, at, x, out, to)          r = 8 or 1: a row has the same bits alone and among eight
+
 Written in LLVM's own language, because numba's compiler vectorises such loops well only where the number of columns is
 a constant: otherwise it asks for a multiple of 32 and checks at every call whether the arrays overlap. Here r sums run
 side by side, one vector register each; what is left of the columns after whole vectors is added one by one. Each array
@@ -24,14 +26,18 @@ from numba.extending import intrinsic
 GROUPS = (8, 4, 2, 1)  # rows at a time: eight sums hide the latency of a multiply-add
 VECTOR_BYTES = 32  # LLVM splits or pairs such vectors where the processor's own are shorter or longer
 FLAGS = ("reassoc", "contract", "nsz")
+IN_ORDER = ("contract",)  # sums stay in the order in which they are written
 _INT = ir.IntType(64)
 
 
 class _Rows:
     """Instructions on ``count`` rows of V, those at indices[at:at + count]."""
 
-    def __init__(self, context: Any, builder: Any, kinds: Sequence[Any], arguments: Sequence[Any], count: int) -> None:
-        self.context, self.builder, self.kinds, self.arguments = context, builder, kinds, arguments
+    def __init__(
+        self, context: Any, builder: Any, kinds: Sequence[Any], arguments: Sequence[Any], count: int,
+        flags: Sequence[str] = FLAGS,
+    ) -> None:  # fmt: skip
+        self.context, self.builder, self.kinds, self.arguments, self.flags = context, builder, kinds, arguments, flags
         dtype = kinds[0].dtype
         self.size = dtype.bitwidth // 8
         self.lanes = VECTOR_BYTES // self.size
@@ -75,10 +81,10 @@ class _Rows:
         self.builder.store(value, self.place(pointer, at, shape), align=self.size)
 
     def add(self, a: Any, b: Any) -> Any:
-        return self.builder.fadd(a, b, flags=FLAGS)
+        return self.builder.fadd(a, b, flags=self.flags)
 
     def multiply(self, a: Any, b: Any) -> Any:
-        return self.builder.fmul(a, b, flags=FLAGS)
+        return self.builder.fmul(a, b, flags=self.flags)
 
     def choose(self, a: Any, b: Any, lanes: Sequence[int]) -> Any:
         """Return the vector of those lanes of (a, b), numbered through."""
@@ -89,6 +95,14 @@ class _Rows:
         nothing = ir.Constant(self.vector, ir.Undefined)
         first = self.builder.insert_element(nothing, number, ir.IntType(32)(0))
         return self.choose(first, nothing, [0] * self.lanes)
+
+    def sum_of_neighbours(self, vector: Any) -> Any:
+        """Return the sum over the lanes, added in the order in which :meth:`sums` adds those of eight vectors."""
+        while vector.type.count > 2:
+            even = range(0, vector.type.count, 2)
+            odd = range(1, vector.type.count, 2)
+            vector = self.add(self.choose(vector, vector, even), self.choose(vector, vector, odd))
+        return self.add(self.choose(vector, vector, [0]), self.choose(vector, vector, [1]))
 
     def sums(self, vectors: list[Any]) -> list[Any]:
         """Return the sums over the lanes of each vector: side by side in one vector, or single numbers if they are few.
@@ -122,9 +136,9 @@ def _checked(V: Any, indices: Any, *vectors: Any) -> None:
         raise TypingError(f"vectors must have the factors' dtype {V.dtype}, got {[array.dtype for array in vectors]}.")
 
 
-def _dots_of(count: int) -> Any:
+def _dots_of(count: int, in_order: bool = False) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows = _Rows(context, builder, signature.args, arguments, count)
+        rows = _Rows(context, builder, signature.args, arguments, count, IN_ORDER if in_order else FLAGS)
         x, out, to = rows.pointer(3), rows.pointer(4), arguments[5]
         sums = [cgutils.alloca_once(builder, rows.vector) for _ in range(count)]
         for total in sums:
@@ -140,7 +154,9 @@ def _dots_of(count: int) -> Any:
                 vector = builder.load(total)
                 number = rows.add(builder.extract_element(vector, first), rows.multiply(rows.load(row, l), factor))
                 builder.store(builder.insert_element(vector, number, first), total)
-        for e, total in enumerate(rows.sums([builder.load(total) for total in sums])):
+        vectors = [builder.load(total) for total in sums]
+        numbers = [rows.sum_of_neighbours(vectors[0])] if in_order and count == 1 else rows.sums(vectors)
+        for e, total in enumerate(numbers):
             rows.store(total, out, builder.add(to, _INT(e)), total.type)
         return context.get_dummy_value()
 
@@ -202,5 +218,6 @@ def _add_product_of(count: int) -> Any:
 
 
 dots_of_8, dots_of_4, dots_of_2, dots_of_1 = (_dots_of(count) for count in GROUPS)
+ordered_dots_of_8, ordered_dots_of_1 = (_dots_of(count, in_order=True) for count in (8, 1))
 add_of_8, add_of_4, add_of_2, add_of_1 = (_add_of(count) for count in GROUPS)
 add_product_of_8, add_product_of_4, add_product_of_2, add_product_of_1 = (_add_product_of(count) for count in GROUPS)

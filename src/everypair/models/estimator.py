@@ -134,8 +134,10 @@ class Estimator(BaseEstimator):
 
     def _fitted(self) -> Any:
         """What was learnt, or a sentence before ``fit``."""
-        check_is_fitted(self)
-        return self.state_
+        state = vars(self).get("state_")
+        if state is None:
+            check_is_fitted(self)
+        return state
 
 
 def serve_only_model(model: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from everypair.models.registry import ESTIMATORS, estimator_class, is_estimator
+from everypair.models.state_checks import ChecksNumbers
 from everypair.store import ModelFileError, read_file, write_file
 
 KIND = "model"
@@ -42,8 +43,8 @@ def load(path: Any, *, mmap: bool = True, verify: bool = True) -> Any:
     path : a file written by ``save``.
     mmap : use arrays where they lie in the file, so that several processes share them in memory; the file may then be
         replaced by another ``save``, but must not be changed in place. ``False`` reads everything into memory.
-    verify : compare all bytes with their checksums (some 1.5 GB/s). Without it only the header is, and a model of any
-        size opens at once.
+    verify : compare all bytes with their checksums (some 1.5 GB/s), and refuse factors that are not finite. Without it
+        only the header is compared, and a model of any size opens at once.
 
     Examples
     --------
@@ -61,7 +62,10 @@ def load(path: Any, *, mmap: bool = True, verify: bool = True) -> Any:
             raise ModelFileError(f"it is a {kind}, not a model.")
         cls = model_class(values.get("class"))
         try:
-            return cls.from_parts(values, arrays)
+            model = cls.from_parts(values, arrays)
+            if verify and isinstance(model.state_, ChecksNumbers):
+                model.state_.check_numbers()
+            return model
         except Exception as failure:  # whatever cannot be built from a file is the file's fault
             raise ModelFileError(f"what it holds does not make a {cls.__name__}: {failure}") from failure
     except ModelFileError as failure:

@@ -5,12 +5,21 @@ What ``fit`` made always fits; these checks are for what comes out of files.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
 
 from everypair.models.serve_only import Dropped
+
+
+@runtime_checkable
+class ChecksNumbers(Protocol):
+    """A state whose answers no NaN may reach: read from a file it is looked at once, and not at every question."""
+
+    def check_numbers(self) -> None:
+        """Refuse NaN and infinite numbers, in one pass over all of them."""
+        ...
 
 
 def check_array(name: str, array: Any, *shape: int | None) -> None:

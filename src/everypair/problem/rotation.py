@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.parallel import BLOCK_ROWS, blocked_product, even_chunks, single_threaded_blas
+from everypair.kernels.product_rows import row_product
+from everypair.parallel import BLOCK_ROWS, Chunk, blocked_product, even_chunks, run_chunks, single_threaded_blas
 from everypair.problem.gram import Gram
 from everypair.types import Array
 
+ROWS_AT_ONCE = 256  # of a product row by row
 NOTHING = 16  # units of rounding: a direction that is shorter, beside the longest, holds nothing else
 
 
@@ -29,6 +31,26 @@ def eigenbasis(matrix: NDArray[np.float64], free: NDArray[np.bool_]) -> tuple[Ar
 def rotate(factors: Array, rotation: Array, n_threads: int) -> Array:
     """Return factors @ rotation, in fixed blocks."""
     return blocked_product(factors, rotation, BLOCK_ROWS, n_threads)
+
+
+def row_products(rows: Array, positions: Array, matrix: Array, n_threads: int = 1) -> Array:
+    """Return rows[positions] @ matrix, one row after the other: a row has the same bits whatever rows are beside it.
+
+    >>> row_products(np.eye(2), np.array([1]), np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [[3.0, 4.0]]
+    """
+    matrix = np.ascontiguousarray(matrix)
+    columns = np.arange(len(matrix), dtype=np.int32)
+    out = np.empty((len(positions), matrix.shape[1]), matrix.dtype)
+
+    def work(chunk: Chunk, worker: int) -> None:
+        row_product(*chunk, rows, positions, matrix, columns, out)
+
+    if len(out) <= ROWS_AT_ONCE:
+        work((0, len(out)), 0)
+    else:
+        run_chunks(work, even_chunks(len(out), ROWS_AT_ONCE), n_threads)
+    return out
 
 
 def column_sizes(rotated: Array) -> list[NDArray[np.float64]]:

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.data.rows import StoredRows
 from everypair.kernels.hide import hide_listed, keep_listed
 
 _EVERY_COLUMN = np.empty(0, dtype=np.int32)
@@ -56,7 +57,7 @@ def make_filters(rows: int, n_items: int, exclude: Any, allow: Any, block: Any) 
     """
     hidden = []
     if exclude is not None:
-        if not sp.issparse(exclude):
+        if not isinstance(exclude, StoredRows) and not sp.issparse(exclude):
             raise TypeError(
                 "exclude must be a scipy sparse matrix of rows × items whose stored entries are hidden from "
                 "their row; to hide the same items from every row use block."
@@ -83,8 +84,9 @@ def _is_mask(value: Any) -> bool:
 
 
 def _pattern(mask: Any, name: str, rows: int, n_items: int, zeros_count: bool = False) -> Pattern:
-    mask = mask if sp.issparse(mask) else np.asarray(mask)
-    if not sp.issparse(mask) and mask.dtype != bool:
+    if not isinstance(mask, StoredRows) and not sp.issparse(mask):
+        mask = np.asarray(mask)
+    if isinstance(mask, np.ndarray) and mask.dtype != bool:
         raise TypeError(
             f"{name} as a dense matrix must be boolean, got {mask.dtype}: pass a sparse matrix of rows × items, or one "
             "flat list of item indices for every row."
@@ -95,6 +97,8 @@ def _pattern(mask: Any, name: str, rows: int, n_items: int, zeros_count: bool = 
             f"{name} must have one row per left row and one column per item, {rows} × {n_items}, "
             f"but has shape {mask.shape[0]} × {mask.shape[1]}.{turned}"
         )
+    if isinstance(mask, StoredRows):
+        return Pattern(mask.indptr, mask.indices)
     csr = sp.csr_array(mask)
     if not zeros_count and not np.all(csr.data):
         csr = csr.copy()

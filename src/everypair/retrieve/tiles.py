@@ -17,10 +17,11 @@ from typing import NamedTuple
 
 FACTORS_MB, OFFSETS_MB = 64.0, 128.0
 
-# Measured at rank 64 in float32: flat within a few percent from 256 × 256 to 256 × 2048, slower outside.
+# Measured at rank 64 in float32: flat within a few percent from 256 × 256 to 256 × 2048, slower outside. Fewer rows
+# at a time, or narrower tiles of few rows, cost more by the calls than by the scores.
 _MOST_ROWS, _FEWEST_ROWS, _PIECES = 256, 32, 16
-_TILE_SCORES, _MOST_WIDTH, _FEWEST_WIDTH = 256 * 1024, 8192, 64
-_MOST_FILLED_ROWS, _FILLED_WIDTH = 128, 1024
+_TILE_SCORES, _MOST_WIDTH, _FEWEST_WIDTH = 256 * 1024, 32 * 1024, 64
+_MOST_FILLED_ROWS, _MOST_FILLED_WIDTH = 128, 8192
 
 
 class Tiles(NamedTuple):
@@ -41,7 +42,7 @@ def tiles_of_factors(rows: int, rank: int, itemsize: int, memory_mb: float = FAC
     >>> tiles_of_factors(70_000, rank=64, itemsize=4)
     Tiles(rows=256, width=1024, bytes=1316864)
     >>> tiles_of_factors(1, rank=64, itemsize=4)[:2]
-    (1, 8192)
+    (1, 32768)
     """
     check_memory(memory_mb)
 
@@ -62,20 +63,25 @@ def tiles_of_factors(rows: int, rank: int, itemsize: int, memory_mb: float = FAC
 
 
 def tiles_with_offsets(rows: int, n_items: int, rank: int, itemsize: int, memory_mb: float = OFFSETS_MB) -> Tiles:
-    """Tiles of scores whose rows are written over all items first: from 1 to 128 rows, and a sixteenth of all.
+    """Tiles of scores whose rows are written over all items first.
 
     >>> tiles_with_offsets(70_000, 38_048, rank=64, itemsize=4)
-    Tiles(rows=128, width=1024, bytes=20270080)
+    Tiles(rows=128, width=2048, bytes=21056512)
+    >>> tiles_with_offsets(64, 38_048, rank=64, itemsize=4)[:2]
+    (32, 8192)
     """
     check_memory(memory_mb)
 
-    def needed(size: int) -> int:
-        return itemsize * (size * n_items + _FILLED_WIDTH * (size + rank)) + 24 * size
+    def width(size: int) -> int:
+        return min(_TILE_SCORES // size, _MOST_FILLED_WIDTH)
 
-    size = min(_MOST_FILLED_ROWS, max(1, -(-rows // _PIECES)))
+    def needed(size: int) -> int:
+        return itemsize * (size * n_items + width(size) * (size + rank)) + 24 * size
+
+    size = min(max(-(-rows // _PIECES), _FEWEST_ROWS), _MOST_FILLED_ROWS, max(rows, 1))
     while size > 1 and needed(size) > memory_mb * 2**19:
         size //= 2
-    return Tiles(size, _FILLED_WIDTH, needed(size))
+    return Tiles(size, width(size), needed(size))
 
 
 def check_memory(memory_mb: float) -> None:

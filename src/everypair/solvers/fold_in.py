@@ -1,20 +1,54 @@
-"""Fold-in: new rows are the training sub-problem, with the other side fixed, solved to its optimum."""
+"""Fold-in: new rows are the training sub-problem, with the other side fixed, solved to its optimum.
+
+What belongs to the fixed side and not to the new rows, VᵀQV = E Σ Eᵀ and the like, is a :class:`FixedSide`, made once:
+k² numbers. A new row then costs the rotation of the rows of V that it names and its own half-step. Rotations go row by
+row, so that a new row has the same bits whatever rows are folded in beside it.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everypair.data.pairs import Compressed, kept_pointers
+from everypair.kernels.writable import writable_view
+from everypair.parallel import tree_sum
+from everypair.problem.gram import Gram
 from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
+from everypair.problem.rotation import Axes, column_sizes, row_products
 from everypair.problem.rows import RowProblem, check_stored_slopes
-from everypair.solvers.half_step import TO_OPTIMUM, half_step
+from everypair.solvers.half_step import TO_OPTIMUM, rotated_half_step
 from everypair.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class FixedSide:
+    """The side that fold-in keeps: its factors, and what all rows that are folded in see of them.
+
+    ``axes`` is the eigenbasis of its Gram matrix, ``gram`` what is in those axes, ``sizes`` the sums of squares of its
+    columns there.
+    """
+
+    factors: Array
+    axes: Axes
+    gram: Gram
+    sizes: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, problem: RowProblem, factors: Array, n_threads: int = 1) -> FixedSide:
+        """What rows like those of ``problem`` see of the other side's factors; it is read once."""
+        factors = writable_view(np.ascontiguousarray(factors))
+        gram = problem.gram_of(factors, n_threads)
+        axes = Axes.of(gram, problem.free_columns(factors.shape[1]))
+        sizes = tree_sum(column_sizes(axes.rotate(factors, n_threads)))
+        inside = Gram(axes.basis.T @ gram.matrix @ axes.basis, axes.basis.T @ gram.pull)
+        return cls(factors, axes, inside, sizes)
 
 
 def new_rows(
@@ -61,14 +95,35 @@ def new_rows(
     )
 
 
-def solve_to_optimum(problem: RowProblem, other: Array, n_threads: int = 1) -> Array:
+def solve_to_optimum(problem: RowProblem, other: Array | FixedSide, n_threads: int = 1) -> Array:
     """Return the optimal rows: from zero, by as many Newton steps as the precision of the factors allows."""
-    start = np.zeros((problem.n_rows, other.shape[1]), other.dtype)
+    fixed = other if isinstance(other, FixedSide) else FixedSide.of(problem, other, n_threads)
+    basis, rank, dtype = fixed.axes.basis, fixed.factors.shape[1], fixed.factors.dtype
+    named, indices = problem.indices, np.arange(problem.n_pairs, dtype=np.int32)
+    if problem.n_rows != 1:
+        named, inverse = np.unique(problem.indices, return_inverse=True)
+        indices = inverse.astype(np.int32)
+    gram, this_values = fixed.gram, problem.this_values
+    if this_values is not None:
+        every = np.arange(problem.n_rows)
+        this_values = row_products(this_values.astype(np.float64), every, gram.pull.T, n_threads)
+        gram = Gram(gram.matrix, np.eye(rank))
+    centers = problem.centers
+    if centers is not None:
+        centers = row_products(centers.astype(np.float64), np.arange(problem.n_rows), basis, n_threads)
+    inside = replace(
+        problem, indices=indices, other_weights=problem.other_weights[named], this_values=this_values, centers=centers
+    )
+    start = np.zeros((problem.n_rows, rank), dtype)
     if problem.constant is not None:
         start[:, problem.constant] = 1
-    rows, _ = half_step(problem, start, other, problem.gram_of(other, n_threads), TO_OPTIMUM[other.dtype], n_threads)
-    check_stored_slopes(problem, rows, other, n_threads)
-    return rows
+    rows, _ = rotated_half_step(
+        inside, start, row_products(fixed.factors, named, basis.astype(dtype), n_threads), fixed.sizes, gram,
+        Axes(fixed.axes.sigma, np.eye(rank), fixed.axes.free), TO_OPTIMUM[dtype], n_threads,
+    )  # fmt: skip
+    solved = row_products(rows, np.arange(problem.n_rows), basis.T.astype(dtype), n_threads)
+    check_stored_slopes(problem, solved, fixed.factors, n_threads)
+    return solved
 
 
 def _without(centers: Array, constant: int | None) -> Array:

@@ -93,7 +93,8 @@ class ClusterFactors:
                 "state_.recommend_all(folder), or bring the model here with gather()."
             )
         scores: Any = ShardedScores(self.factors, users)  # which ranks and lists them like Scores
-        return Answer(scores, self.factors.pairs)
+        pairs: Any = self.factors.pairs  # which it takes in the place of rows
+        return Answer(scores, pairs)
 
     def recommend_all(
         self, folder: Any, n: int = 10, *, exclude_seen: bool = True, allow: Any = None, block: Any = None

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.problem.rows import RowProblem
+from everypair.solvers.fold_in import FixedSide
 from everypair.types import Array
 
 
@@ -40,18 +41,21 @@ class Explanation(NamedTuple):
     feature_contributions: Array | None = None
 
 
-def explain_pair(problem: RowProblem, user: Array, others: Array, column: int, n: int | None) -> Explanation:
-    """Explain the score of ``others[column]`` for the single row of ``problem``, whose factors are ``user``."""
-    factors, user = others.astype(np.float64), user.astype(np.float64)
+def explain_pair(problem: RowProblem, user: Array, fixed: FixedSide, column: int, n: int | None) -> Explanation:
+    """Explain the score of an item for the single row of ``problem``, whose factors are ``user``.
+
+    In the axes of the fixed side A is the diagonal p Σ + λ, and a direction where it is nothing has no say.
+    """
     items = problem.indices.astype(np.int64)
+    rows, one, user = (part.astype(np.float64) for part in (fixed.factors[items], fixed.factors[column], user))
     p, q = float(problem.this_weights[0]), problem.other_weights[items].astype(np.float64)
-    scores = factors[items] @ user
+    scores = rows @ user
     slopes = problem.weights * problem.loss.slope(problem.targets, scores) - p * q * (scores - problem.values)
-    free = problem.free_columns(factors.shape[1])
-    gram = problem.gram_of(others).matrix[np.ix_(free, free)]
-    system = p * gram + float(problem.ridge[0]) * np.eye(len(gram))
-    influence = np.linalg.lstsq(system, factors[column, free], rcond=None)[0]
-    shares = -slopes * (factors[items][:, free] @ influence)
-    score = float(factors[column] @ user)
+    sigma, basis, free = fixed.axes.sigma, fixed.axes.basis, fixed.axes.free
+    diagonal = np.where(free, p * sigma + float(problem.ridge[0]), 0)
+    least = np.finfo(np.float64).eps * len(diagonal) * diagonal.max(initial=0)
+    inside = np.divide(one @ basis, diagonal, out=np.zeros(len(diagonal)), where=diagonal > least)
+    shares = -slopes * (rows @ (basis @ inside))
+    score = float(one @ user)
     order = np.argsort(-np.abs(shares), kind="stable")[:n]
     return Explanation(score, score - float(shares.sum()), items[order], shares[order])

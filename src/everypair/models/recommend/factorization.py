@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from everypair.check import as_csr
@@ -28,7 +30,7 @@ from everypair.problem.negatives import Negatives
 from everypair.problem.outside import OUTSIDE
 from everypair.problem.ridge import Ridge
 from everypair.problem.rows import RowProblem
-from everypair.solvers.fold_in import new_rows, solve_to_optimum
+from everypair.solvers.fold_in import FixedSide, new_rows, solve_to_optimum
 from everypair.types import Array
 
 storable(Layout)
@@ -173,7 +175,40 @@ class FactorizationState(TrainedState):
     ) -> Array:
         """The optimum of training's sub-problem for new rows; ``centers`` is what features say of them."""
         problem = self.row_problem(side, rows, targets, weights, values, centers)
-        return solve_to_optimum(problem, self.item_factors if side == LEFT else self.user_factors, n_threads)
+        return solve_to_optimum(problem, self.fixed_for(side, problem, n_threads), n_threads)
+
+    def fixed_for(self, side: int, problem: RowProblem, n_threads: int) -> Array | FixedSide:
+        """The side that new rows of a side are solved beside, made once; with "same" it is the rows' own."""
+        if self.negative_loss != "squared":
+            return self.item_factors if side == LEFT else self.user_factors
+        return self.fixed_side(side, n_threads, problem)
+
+    def fixed_side(self, side: int, n_threads: int, problem: RowProblem | None = None) -> FixedSide:
+        """What new rows of a side see of the other side's factors."""
+        if side not in self._fixed_sides:
+            factors = self.item_factors if side == LEFT else self.user_factors
+            if problem is None:
+                problem = self.row_problem(side, sp.csr_array((0, len(factors)), dtype=factors.dtype))
+            self._fixed_sides[side] = FixedSide.of(problem, factors, n_threads)
+        return self._fixed_sides[side]
+
+    def prepare(self, n_threads: int) -> None:
+        """What new users and explanations see of the items besides."""
+        super().prepare(n_threads)
+        if self.negative_loss == "squared":
+            self.fixed_side(LEFT, n_threads)
+        if self.weighting is not None:
+            self.degrees  # noqa: B018
+
+    @cached_property
+    def _fixed_sides(self) -> dict[int, FixedSide]:
+        return {}
+
+    @cached_property
+    def degrees(self) -> tuple[Array, Array]:
+        """Numbers of stored pairs of every item, which new users see, and of every user, which new items see."""
+        stored = self.interactions
+        return np.bincount(stored.indices, minlength=stored.shape[1]), np.diff(stored.indptr)
 
     def row_problem(
         self,
@@ -186,9 +221,7 @@ class FactorizationState(TrainedState):
     ) -> RowProblem:
         """The training sub-problem of new rows of a side."""
         if self.weighting is not None:
-            stored = self.interactions
-            degrees = np.bincount(stored.indices, minlength=stored.shape[1]) if side == LEFT else np.diff(stored.indptr)
-            rows = self.weighting.weighted_rows(rows, degrees)
+            rows = self.weighting.weighted_rows(rows, self.degrees[side])
         problem = new_rows(
             side, rows, self.loss, self.negatives, self.ridge, self.layout.constant(side), targets, weights, values,
             centers,
@@ -205,7 +238,7 @@ class FactorizationState(TrainedState):
         value = self.negatives.value
         values = value[LEFT][[user]] if isinstance(value, tuple) else None
         problem = self.row_problem(LEFT, counted, targets, self.negatives.left[[user]], values)
-        return explain_pair(problem, self.user_factors[user], self.item_factors, item, n)
+        return explain_pair(problem, self.user_factors[user], self.fixed_side(LEFT, 1), item, n)
 
 
 @storable

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.data.rows import StoredRows
 from everypair.models.codec import storable
 from everypair.models.recommend.fitted import Answer, NamedValue, Newcomers
 from everypair.models.recommend.positions import checked_rows
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.retrieve import Scores
-from everypair.retrieve.similar import UnitVectors, unit_rows
+from everypair.retrieve.index import Index, check_finite
+from everypair.retrieve.similar import UnitVectors
 from everypair.solvers.loop import Status
 from everypair.types import Array
 
@@ -36,27 +37,42 @@ class FactorState(NamedValue):
             raise ValueError("user_factors and item_factors must have one dtype.")
         check_matrix("interactions", self.interactions, self.shape)
 
+    def check_numbers(self) -> None:
+        """Refuse NaN and infinite factors."""
+        check_finite(self.user_factors, "user_factors")
+        check_finite(self.item_factors, "item_factors")
+
     @property
     def shape(self) -> tuple[int, int]:
         """Number of users and of items."""
         return len(self.user_factors), len(self.item_factors)
 
+    @cached_property
+    def index(self) -> Index:
+        """The items' factors as a search reads them."""
+        return Index.of_finite(self.item_factors)
+
+    def prepare(self, n_threads: int) -> None:
+        """Make what belongs to the model and not to a question; it would else be made by the first that needs it."""
+        self.index.reach, self.index.every_item  # noqa: B018
+
     def known(self, users: NDArray[Any] | None) -> Answer:
         """Scores of users by position."""
-        if users is None:
-            return Answer(Scores.of_factors(self.user_factors, self.item_factors), self.interactions)
-        return Answer(Scores.of_factors(self.user_factors[users], self.item_factors), self.interactions[users])
+        left = self.user_factors if users is None else self.user_factors[users]
+        return Answer(Scores.of_index(left, self.index), StoredRows.taken(self.interactions, users))
 
     def described(self, users: Newcomers, n_threads: int) -> Answer:
         """Scores of new users, by the factors that fold-in finds."""
         left = self.folded_users(users, n_threads)
-        shape = len(left), len(self.item_factors)
-        seen = sp.csr_array(shape, dtype=left.dtype) if users.events is None else self.rows_of(users)
-        return Answer(Scores.of_factors(left, self.item_factors), seen)
+        if users.events is None:
+            seen = StoredRows.empty(len(left), len(self.item_factors), left.dtype)
+        else:
+            seen = StoredRows.of(self.rows_of(users))
+        return Answer(Scores.of_index(left.astype(self.index.dtype, copy=False), self.index), seen)
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
         """Scores of the pairs (users[t], items[t])."""
-        return np.asarray(np.einsum("ij,ij->i", self.user_factors[users], self.item_factors[items]))
+        return Scores.of_index(self.user_factors, self.index).pairs(users, items, n_threads)
 
     def rows_of(self, users: Newcomers) -> Any:
         """The events of new users, checked (csr, c × n)."""
@@ -94,10 +110,26 @@ class TrainedState(FactorState):
         """The columns of a side's factors that are learnt: what a cosine should compare."""
         return self.item_factors if side else self.user_factors
 
+    @cached_property
+    def unit_items(self) -> Index:
+        """Every item's vector, scaled to length 1."""
+        vectors = self.vectors(1)
+        return (self.index if vectors.shape == self.item_factors.shape else Index.of_finite(vectors)).unit
+
+    @cached_property
+    def unit_users(self) -> Index:
+        """Every user's vector, scaled to length 1."""
+        return Index.of_finite(self.vectors(0)).unit
+
     def item_vectors(self) -> UnitVectors:
         """Every item's factors, scaled to length 1."""
-        return [(1.0, unit_rows(self.vectors(1)))]
+        return [(1.0, self.unit_items)]
 
     def user_vectors(self) -> UnitVectors:
         """Every user's factors, scaled to length 1."""
-        return [(1.0, unit_rows(self.vectors(0)))]
+        return [(1.0, self.unit_users)]
+
+    def prepare(self, n_threads: int) -> None:
+        """The items' vectors of length 1 besides."""
+        super().prepare(n_threads)
+        self.unit_items.reach  # noqa: B018

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 from numpy.typing import NDArray
 
 from everypair.data.ids import Ids
+from everypair.data.rows import StoredRows
 from everypair.features.feature_map import FeatureMap
 from everypair.models.recommend.explanation import Explanation
 from everypair.retrieve import Scores
@@ -35,10 +36,10 @@ class Newcomers:
 
 
 class Answer(NamedTuple):
-    """Scores of a few users and the items that they have (csr)."""
+    """Scores of a few users and the items that they have."""
 
     scores: Scores
-    seen: Any
+    seen: StoredRows
 
 
 @runtime_checkable
@@ -60,6 +61,15 @@ class Fitted(Protocol):
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
         """Scores of the pairs (users[t], items[t])."""
+        ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """Something belongs to the value and not to a question; it is made by the first that needs it, or before."""
+
+    def prepare(self, n_threads: int) -> None:
+        """Make it now. Several threads may ask at once: what they make is the same."""
         ...
 
 

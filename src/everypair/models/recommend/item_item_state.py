@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.data.rows import StoredRows
 from everypair.features.feature_map import FeatureMap
 from everypair.kernels.score_rows import sparse_scores
 from everypair.kernels.select import select_top
@@ -17,7 +19,7 @@ from everypair.models.codec import storable
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.fitted import Answer, NamedValue, Newcomers
 from everypair.models.recommend.growth import appended, merged
-from everypair.models.recommend.pair_scores import looked_up
+from everypair.models.recommend.pair_scores import scores_of_pairs
 from everypair.models.recommend.positions import checked_columns, checked_rows
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
@@ -25,7 +27,7 @@ from everypair.parallel import even_chunks
 from everypair.problem.item_gram import ItemColumns, ItemGram, degree_weights
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import Scores
-from everypair.retrieve.similar import UnitVectors
+from everypair.retrieve.similar import SparseVectors, UnitVectors
 from everypair.solvers.item_regression import ItemRidge, imputed, regress
 from everypair.types import Array
 
@@ -87,7 +89,7 @@ class ItemItemState(NamedValue):
 
     def known(self, users: NDArray[Any] | None) -> Answer:
         """Scores of users by position."""
-        return self._answer(self.interactions if users is None else self.interactions[users])
+        return self._answer(StoredRows.taken(self.interactions, users))
 
     def described(self, users: Newcomers, n_threads: int) -> Answer:
         """Scores of new users by their interactions: nothing has to be solved."""
@@ -95,22 +97,31 @@ class ItemItemState(NamedValue):
             raise ValueError("ItemItem knows users by their interactions alone, not by features.")
         if users.targets is not None:
             raise ValueError("ItemItem knows no targets: describe new users by interactions alone.")
-        return self._answer(checked_rows(users.events, self.shape[1], self.interactions.dtype))
+        return self._answer(StoredRows.of(checked_rows(users.events, self.shape[1], self.interactions.dtype)))
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
         """Scores of the pairs (users[t], items[t])."""
-        return looked_up(self, users, items, n_threads)
+        return scores_of_pairs(self, users, items, n_threads)
 
     def item_vectors(self) -> UnitVectors:
         """Every item as its column of X with rows times √d_i, scaled to length 1 (csr, items × users).
 
         Two items are near if the same users like both.
         """
+        return [(1.0, self.unit_items)]
+
+    @cached_property
+    def unit_items(self) -> SparseVectors:
+        """The items' vectors of length 1, by items and by users."""
         x = signs(self.interactions)
         scaled = sp.csr_array(x.multiply(np.sqrt(self.user_weights)[:, None]).T)
         length = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
         unit = sp.csr_array(scaled.multiply(1 / np.where(length > 0, length, 1)[:, None])).astype(x.dtype)
-        return [(1.0, unit)]
+        return SparseVectors(unit)
+
+    def prepare(self, n_threads: int) -> None:
+        """Make the items' vectors of length 1, which comparing items needs."""
+        self.unit_items.columns, self.unit_items.zeros  # noqa: B018
 
     def explain(self, user: int, item: int, n: int | None) -> Explanation:
         """Split a score into x_l B_lj of the items l that the user has; items that B does not link are left out."""
@@ -136,19 +147,18 @@ class ItemItemState(NamedValue):
         """The same with further events of users, whose scores follow from what they have."""
         return replace(self, interactions=merged(self.interactions, events))
 
-    def _answer(self, seen: Any) -> Answer:
-        x, coefficients, base = signs(seen), self.coefficients, self.base
-        row_start = x.indptr.astype(np.int64)
+    def _answer(self, seen: StoredRows) -> Answer:
+        coefficients, base, x = self.coefficients, self.base, np.sign(seen.data)
 
         def fill(start: int, stop: int, out: Array) -> None:
-            own = row_start[start : stop + 1]
+            own = seen.indptr[start : stop + 1]
             if sp.issparse(coefficients):
                 sparse_scores(
-                    0, stop - start, own, x.indices, x.data, coefficients.indptr, coefficients.indices,
+                    0, stop - start, own, seen.indices, x, coefficients.indptr, coefficients.indices,
                     coefficients.data, base, out,
                 )  # fmt: skip
             else:
-                sparse_dense(0, stop - start, own, x.indices, x.data, coefficients, out)
+                sparse_dense(0, stop - start, own, seen.indices, x, coefficients, out)
                 out += base
 
         rows, n_items = seen.shape

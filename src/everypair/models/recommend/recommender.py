@@ -28,7 +28,7 @@ from everypair.models.recommend.by_id import (
 )
 from everypair.models.recommend.capability import only_where
 from everypair.models.recommend.explanation import Explanation
-from everypair.models.recommend.fitted import Answer, ComparesItems, ComparesUsers, Newcomers
+from everypair.models.recommend.fitted import Answer, ComparesItems, ComparesUsers, Newcomers, Prepares
 from everypair.models.recommend.held_out import held_out_ndcg
 from everypair.models.recommend.positions import KINDS
 from everypair.parallel import resolve_threads
@@ -108,6 +108,22 @@ class Recommender(Estimator):
         See :class:`everypair.data.Entries` for those, and :func:`everypair.evaluate.ranking_metrics` for all metrics.
         """
         return held_out_ndcg(self._fitted(), interactions, self.n_threads)
+
+    def prepare(self) -> Self:
+        """Make what belongs to the model and not to a question, before the first question: Gram matrix, lengths, axes.
+
+        The first user or item that needs it would else wait for it, some tenths of a second at rank 256. Call it before
+        a server forks its workers, who then share it. It is not written into files.
+
+        >>> from everypair import OneClassMF
+        >>> model = OneClassMF(rank=2, random_state=0).fit({"user": ["ann", "bob"], "item": ["blue", "rain"]}).prepare()
+        >>> model.recommend(interactions=[["rain"]], n=1)[0].tolist()
+        [['blue']]
+        """
+        state = self._fitted()
+        if isinstance(state, Prepares):
+            state.prepare(resolve_threads(self.n_threads))
+        return self
 
     @only_where("similar_items")
     def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[Any], Array]:

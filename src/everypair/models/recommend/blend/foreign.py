@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.data.rows import StoredRows
 from everypair.models.recommend.fitted import Answer, Fitted, Newcomers
-from everypair.models.recommend.pair_scores import looked_up
+from everypair.models.recommend.pair_scores import scores_of_pairs
 from everypair.models.recommend.positions import checked_rows
 from everypair.models.recommend.recommender import Recommender
 from everypair.retrieve import Scores
@@ -38,7 +39,7 @@ class ForeignModel:
         def fill(start: int, stop: int, out: Array) -> None:
             out[:] = self.model.score_users(users=chosen[start:stop])
 
-        return Answer(self._scores(len(chosen), fill), self.interactions[chosen])
+        return Answer(self._scores(len(chosen), fill), StoredRows.taken(self.interactions, users))
 
     def described(self, users: Newcomers, n_threads: int) -> Answer:
         """Scores of new users by their interactions."""
@@ -47,11 +48,11 @@ class ForeignModel:
         def fill(start: int, stop: int, out: Array) -> None:
             out[:] = self.model.score_users(interactions=sp.csr_array(rows)[start:stop])
 
-        return Answer(self._scores(rows.shape[0], fill), rows)
+        return Answer(self._scores(rows.shape[0], fill), StoredRows.of(rows))
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
         """Scores of the pairs (users[t], items[t])."""
-        return looked_up(self, users, items, n_threads)
+        return scores_of_pairs(self, users, items, n_threads)
 
     def _scores(self, rows: int, fill: Any) -> Scores:
         return Scores(rows, self.shape[1], np.dtype(np.float32), fill)

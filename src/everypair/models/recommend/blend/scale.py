@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from everypair.kernels.product_rows import row_dots
 from everypair.kernels.score_rows import add_scaled
 from everypair.models.recommend.factorization import FactorizationState
 from everypair.models.recommend.factors import FactorState
 from everypair.parallel import Chunk, even_chunks, run_chunks
 from everypair.problem.gram import gram
+from everypair.problem.rotation import row_products
 from everypair.types import Array
 
 ROWS_AT_ONCE = 4  # whose scores stay in the cache while they are scaled
@@ -50,7 +52,9 @@ def scales_of(left: Array, gram_matrix: Array | None, zero: float, weight: float
     """w / √((1/n) ‖[u, −zero] [V, 1]ᵀ‖²) of every row u, and 0 where all its scores are ``zero``."""
     assert gram_matrix is not None
     extended = np.concatenate([left.astype(np.float64), np.full((len(left), 1), -zero)], axis=1)
-    squares = np.maximum(np.einsum("ij,ij->i", extended @ gram_matrix, extended), 0) / gram_matrix[-1, -1]
+    squares = np.empty(len(left))
+    row_dots(row_products(extended, np.arange(len(left)), gram_matrix), extended, squares)
+    squares = np.maximum(squares, 0) / gram_matrix[-1, -1]
     return np.divide(weight, np.sqrt(squares), out=np.zeros(len(left)), where=squares > 0)
 
 

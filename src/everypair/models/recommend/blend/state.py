@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.data.rows import StoredRows
 from everypair.features.feature_map import FeatureMap, checked_matrix
 from everypair.features.named_columns import Seen, named_columns
 from everypair.kernels.score_rows import add_scaled
@@ -27,16 +28,18 @@ from everypair.models.recommend.fitted import (
     Grows,
     NamedValue,
     Newcomers,
+    Prepares,
     ReadsFeatures,
 )
 from everypair.models.recommend.growth import appended, new_events
-from everypair.models.recommend.pair_scores import looked_up
+from everypair.models.recommend.pair_scores import scores_of_pairs
 from everypair.models.recommend.positions import checked_rows
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.parallel import even_chunks
 from everypair.problem.layout import LEFT
 from everypair.retrieve import Scores
+from everypair.retrieve.index import Index
 from everypair.retrieve.similar import UnitVectors
 from everypair.types import Array
 
@@ -82,7 +85,7 @@ class BlendState(NamedValue):
 
     def known(self, users: NDArray[Any] | None) -> Answer:
         """Scores of users by position."""
-        seen = self.interactions if users is None else self.interactions[users]
+        seen = StoredRows.taken(self.interactions, users)
         answers = [value.known(users).scores if weight else None for value, weight in zip(self.values, self.weights)]
         return Answer(self._sum(answers, seen.shape[0]), seen)
 
@@ -94,9 +97,9 @@ class BlendState(NamedValue):
             raise ValueError("a blend knows no targets: describe new users by interactions or features.")
         if users.events is None:
             count = count_described(users.features)
-            seen = sp.csr_array((count, self.shape[1]), dtype=self.interactions.dtype)
+            seen = StoredRows.empty(count, self.shape[1], self.interactions.dtype)
         else:
-            seen = checked_rows(users.events, self.shape[1], self.interactions.dtype)
+            seen = StoredRows.of(checked_rows(users.events, self.shape[1], self.interactions.dtype))
         answers: list[Scores | None] = []
         for value, weight, reads in zip(self.values, self.weights, self.reads):
             own = replace(users, features=users.features if reads[LEFT] else None)
@@ -106,23 +109,41 @@ class BlendState(NamedValue):
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
         """Scores of the pairs (users[t], items[t])."""
-        return looked_up(self, users, items, n_threads)
+        return scores_of_pairs(self, users, items, n_threads)
+
+    def check_numbers(self) -> None:
+        """Refuse NaN and infinite factors of the members."""
+        for value in self.values:
+            if isinstance(value, FactorState):
+                value.check_numbers()
+
+    def prepare(self, n_threads: int) -> None:
+        """Make what the members need, and the factors of several side by side."""
+        for value in self.values:
+            if isinstance(value, Prepares):
+                value.prepare(n_threads)
+        self.known(np.zeros(1, np.int64))
 
     def explain(self, user: int, item: int, n: int | None) -> Explanation:
         """Contributions of the user's stored pairs, added over the members; what one cannot explain is in the base."""
         total, base = 0.0, 0.0
         shares = np.zeros(self.shape[1])
-        for value, weight, zero in zip(self.values, self.weights, self.zeros):
-            gaps = value.known(np.array([user])).scores.dense(1)[0].astype(np.float64) - zero
-            length = np.sqrt(np.mean(gaps**2))
-            scale = weight / length if length > 0 else 0.0
-            total += scale * float(gaps[item])
+        for value, weight, zero, gram_matrix in zip(self.values, self.weights, self.zeros, self.grams):
+            scores = value.known(np.array([user])).scores
+            if gram_matrix is not None and scores.left is not None:
+                scale = float(scales_of(scores.left, gram_matrix, zero, weight)[0])
+                gap = float(scores.pairs(np.zeros(1, np.int64), np.array([item]), 1)[0]) - zero
+            else:
+                gaps = scores.dense(1)[0].astype(np.float64) - zero
+                length = np.sqrt(np.mean(gaps**2))
+                scale, gap = (weight / length if length > 0 else 0.0), float(gaps[item])
+            total += scale * gap
             if isinstance(value, Explains):
                 why = value.explain(user, item, None)
                 shares[why.items] += scale * why.contributions
                 base += scale * (why.base - zero)
             else:
-                base += scale * float(gaps[item])
+                base += scale * gap
         items = np.flatnonzero(shares)
         items = items[np.argsort(-np.abs(shares[items]), kind="stable")][:n]
         return Explanation(total, base, items.astype(np.int64), shares[items])
@@ -182,8 +203,10 @@ class BlendState(NamedValue):
 
     def _sum(self, answers: list[Scores | None], rows: int) -> Scores:
         """One factorization of the members with factors, scaled by Gram matrices, and all other members."""
-        factors, others, constant = [], [], np.zeros(rows)
-        for scores, gram_matrix, weight, zero in zip(answers, self.grams, self.weights, self.zeros):
+        lefts: dict[int, Array] = {}
+        others, constant = [], np.zeros(rows)
+        scaling = zip(answers, self.grams, self.weights, self.zeros)
+        for member, (scores, gram_matrix, weight, zero) in enumerate(scaling):
             if scores is None:
                 continue
             if gram_matrix is None:
@@ -192,9 +215,10 @@ class BlendState(NamedValue):
             assert scores.left is not None
             scale = scales_of(scores.left, gram_matrix, zero, weight)
             constant -= zero * scale
-            factors.append((scores.left * scale[:, None].astype(scores.left.dtype), scores.right))
+            lefts[member] = scores.left * scale[:, None].astype(scores.left.dtype)
         n_items = self.shape[1]
-        dtype = np.result_type(np.float32, *(left.dtype for left, _ in factors), *(one.dtype for one, _, _ in others))
+        types = [left.dtype for left in lefts.values()] + [one.dtype for one, _, _ in others]
+        dtype = np.result_type(np.float32, *types)
 
         def fill(start: int, stop: int, out: Array) -> None:
             out[:] = constant[start:stop, None]
@@ -204,13 +228,24 @@ class BlendState(NamedValue):
                     scores.write(start + first, start + beyond, room[: beyond - first])
                     add_scaled(0, beyond - first, room, room.dtype.type(zero), weight, out[first:beyond])
 
-        if not factors:
+        if not lefts:
             return Scores(rows, n_items, dtype, fill)
-        left, right = (
-            side[0].astype(dtype, copy=False) if len(side) == 1 else np.concatenate(side, axis=1, dtype=dtype)
-            for side in zip(*factors)
-        )
-        return Scores(rows, n_items, dtype, fill, left, right)
+        left = np.concatenate([*lefts.values()], axis=1, dtype=dtype)
+        return Scores(rows, n_items, dtype, fill, left, self._index_of(tuple(lefts), dtype))
+
+    def _index_of(self, members: tuple[int, ...], dtype: Any) -> Index:
+        """The items' factors of some members side by side, made once; those of one are its own."""
+        if (members, dtype) not in self._indices:
+            parts = [value.index for value in map(self.values.__getitem__, members) if isinstance(value, FactorState)]
+            joined = parts[0]
+            if len(parts) > 1:
+                joined = Index.of_finite(np.concatenate([part.factors for part in parts], axis=1, dtype=dtype))
+            self._indices[members, dtype] = joined.as_type(dtype)
+        return self._indices[members, dtype]
+
+    @cached_property
+    def _indices(self) -> dict[tuple[tuple[int, ...], Any], Index]:
+        return {}
 
 
 def count_described(features: Any) -> int:

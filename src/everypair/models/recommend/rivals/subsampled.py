@@ -27,7 +27,7 @@ from everypair.models.recommend.side import read_sides
 from everypair.models.recommend.training_data import training_data
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
-from everypair.problem.layout import LEFT, Layout
+from everypair.problem.layout import Layout
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives, resolve_value
 from everypair.problem.objective import Objective
@@ -78,7 +78,7 @@ class SampledFactors(FactorizationState):
         stored = np.where(rows.data > 0, 1, self.loss.dislike_target) if targets is None else targets
         counted, wanted = with_negatives(rows, stored, *drawn, self.sampled_value)
         problem = self.row_problem(side, counted, wanted.data, centers=centers)
-        return solve_to_optimum(problem, self.item_factors if side == LEFT else self.user_factors, n_threads)
+        return solve_to_optimum(problem, self.fixed_for(side, problem, n_threads), n_threads)
 
 
 @storable

@@ -1,0 +1,75 @@
+"""StoredRows of a csr matrix as plain arrays: what an answer needs of a few users, without making a matrix of it.
+
+row i has indices[indptr[i]:indptr[i + 1]], ascending, and data beside them
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from everypair.types import Array
+
+MOST_CUT = 256  # rows that are cut out one by one
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRows:
+    """Stored entries row by row, in ascending order of their columns, of which there are ``width``.
+
+    >>> rows = StoredRows.taken(sp.csr_array(np.eye(3)), np.array([2, 0]))
+    >>> rows.indptr.tolist(), rows.indices.tolist(), rows.shape
+    ([0, 1, 2], [2, 0], (2, 3))
+    """
+
+    indptr: NDArray[np.int64]
+    indices: Array
+    data: Array
+    width: int
+
+    @classmethod
+    def of(cls, matrix: Any) -> StoredRows:
+        """All rows of a csr matrix."""
+        csr = matrix if matrix.has_sorted_indices else matrix.sorted_indices()
+        return cls(csr.indptr.astype(np.int64), csr.indices, csr.data, csr.shape[1])
+
+    @classmethod
+    def taken(cls, matrix: Any, positions: Array | None) -> StoredRows:
+        """The rows of a csr matrix at ``positions``, all by default; of one row nothing is copied."""
+        if positions is None:
+            return cls.of(matrix)
+        if len(positions) > MOST_CUT or not matrix.has_sorted_indices:
+            return cls.of(sp.csr_array(matrix[positions]))
+        starts, stops = matrix.indptr[positions], matrix.indptr[positions + 1]
+        indptr = np.zeros(len(positions) + 1, np.int64)
+        np.cumsum(stops - starts, out=indptr[1:])
+        runs = [slice(start, stop) for start, stop in zip(starts.tolist(), stops.tolist())]
+        if len(runs) == 1:
+            indices, data = matrix.indices[runs[0]], matrix.data[runs[0]]
+        else:
+            indices, data = (
+                np.concatenate([part[:0], *(part[run] for run in runs)]) for part in (matrix.indices, matrix.data)
+            )
+        return cls(indptr, indices, data, matrix.shape[1])
+
+    @classmethod
+    def empty(cls, count: int, width: int, dtype: Any) -> StoredRows:
+        """StoredRows without entries."""
+        return cls(np.zeros(count + 1, np.int64), np.empty(0, np.int32), np.empty(0, dtype), width)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return len(self.indptr) - 1, self.width
+
+    def to_csr(self) -> Any:
+        """The same as a matrix.
+
+        >>> StoredRows.of(sp.csr_array(np.eye(2))).to_csr().toarray().tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+        return sp.csr_array((self.data, self.indices, self.indptr), shape=self.shape)

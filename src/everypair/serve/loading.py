@@ -1,0 +1,128 @@
+"""From a file, or a fitted model in memory, to what answers: loaded, checked, warmed, with its card.
+
+The version of a file is the beginning of the checksum in its header, which covers the checksums of all its arrays.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from everypair import __version__
+from everypair.models.files import load
+from everypair.models.recommend.fitted import ComparesItems, Explains, ReadsFeatures
+from everypair.models.registry import RECOMMENDERS
+from everypair.problem.layout import LEFT
+from everypair.serve.answers import Recommendations
+from everypair.serve.catalogue import Catalogue
+from everypair.serve.entities import Entities
+from everypair.serve.items_table import read_items
+from everypair.serve.limits import AT_ONCE
+from everypair.serve.questions import Recommend, Score, Similar
+from everypair.serve.service import Variant
+from everypair.store.layout import PREFIX, START
+
+UNSAVED = "unsaved"
+SHOWN_SWEEPS = 200
+
+
+def load_variant(source: Any, items: Any = None, name: str | None = None, share: float = 1.0) -> Variant:
+    """A variant from a file or a fitted model; ``items`` is a table of items."""
+    from_file = isinstance(source, str | Path)
+    model = load(source) if from_file else source
+    kind = type(model).__name__
+    if kind not in RECOMMENDERS:
+        raise ValueError(f"a {kind} cannot be served: it is no recommender.")
+    version = version_of(Path(source)) if from_file else UNSAVED
+    name = name or (Path(source).stem if from_file else kind)
+    value = model.state_
+    entities = Entities(value.item_ids, value.shape[1])
+    seen = value.interactions
+    counts = np.bincount(seen.indices[seen.data > 0], minlength=value.shape[1])
+    table = None if items is None else read_items(items, entities)
+    catalogue = Catalogue(entities, counts, *(() if table is None else table[:2]))
+    answers = Recommendations(value, catalogue, Entities(value.user_ids, value.shape[0]), version, name)
+    card = {
+        "name": name,
+        "version": version,
+        "class": kind,
+        "users": value.shape[0],
+        "items": value.shape[1],
+        "interactions": int(seen.nnz),
+        "ids": {"users": answers.users.kind, "items": entities.kind},
+        "offers": offers_of(value),
+        "columns": {name: sorted(values)[:100] for name, (_, values) in catalogue.columns.items()},
+        "titles": catalogue.titles is not None,
+        "parameters": plain(model.get_params(deep=False)),
+        "training": plain(training_of(value)),
+        "status": str(status) if (status := vars(value).get("status")) else None,
+        "file": Path(source).name if from_file else None,
+        "bytes": Path(source).stat().st_size if from_file else None,
+        "library": __version__,
+        "loaded": time.time(),
+    }
+    return Variant(name, share, answers, card)
+
+
+def version_of(path: Path) -> str:
+    """The beginning of the checksum of a file's header."""
+    with open(path, "rb") as file:
+        return file.read(START)[PREFIX.size :].hex()[:12]
+
+
+def offers_of(value: Any) -> list[str]:
+    """What a recommender can be asked for."""
+    offers = ["recommend", "score"]
+    if isinstance(value, ComparesItems):
+        offers.append("similar")
+    if isinstance(value, Explains):
+        offers.append("explain")
+    if isinstance(value, ReadsFeatures) and value.feature_map(LEFT) is not None:
+        offers.append("features")
+    return offers
+
+
+def warm_up(answers: Recommendations) -> None:
+    """Ask everything once, at every size of batch: kernels are compiled, and what belongs to the model is made."""
+    users = answers.users.names(np.arange(min(AT_ONCE, answers.users.count)))
+    favourites = answers.items.names(answers.catalogue.order[:3])
+    known = [Recommend(user=user, exclude=favourites[:1]) for user in users]
+    new = [Recommend(items=favourites[: 1 + place % 3]) for place in range(AT_ONCE)]
+    for size in (1, 2, AT_ONCE):
+        answers.recommend(known[:size])
+        answers.recommend(new[:size])
+    answers.recommend([Recommend(user=users[0], allow=favourites), Recommend(items=favourites, explain=True)])
+    answers.recommend([Recommend(user=users[0], explain=True), Recommend(user=users[0], items=favourites)])
+    answers.recommend([Recommend(user="", fallback="popular")])
+    answers.similar([Similar(item=favourites[0])])
+    answers.score([Score(user=users[0], candidates=favourites), Score(items=favourites, candidates=favourites)])
+
+
+def training_of(value: Any) -> list[dict[str, Any]]:
+    """What a model noted of its training, thinned where that was long."""
+    history = vars(value).get("history")
+    if not isinstance(history, list):
+        return []
+    return history[:: max(1, math.ceil(len(history) / SHOWN_SWEEPS))]
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: what is neither a number, a text nor a list of such is written as Python would."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        return f"{' × '.join(map(str, value.shape))} numbers"
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)
