@@ -53,6 +53,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/esl/default.py": [["--rates", "0.003"]],
     "experiments/esl/figure2.py": [["--methods", "adam", "gauss-newton", "gd-diag", "sogram-diag"]],
     "experiments/esl/memory.py": [[]],
+    "experiments/esl/race.py": [[]],
     "experiments/esl/table2.py": [[]],
     "experiments/leml/defaults.py": [[]],
     "experiments/leml/full_labels.py": [[]],

@@ -37,7 +37,7 @@ from everypair.neural.inputs import Inputs
 from everypair.neural.layers import Layers
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.choose import make_optimizer
-from everypair.neural.optimizers.state import TowerState
+from everypair.neural.penalties import Penalties
 from everypair.neural.towers import Perceptron
 from everypair.problem.losses import get_loss
 from everypair.problem.negatives import Negatives
@@ -163,11 +163,11 @@ def two_tower(task: Task, widths: tuple[int, ...], rank: int, rate: float | None
     negatives = Negatives.from_scheme(pairs, auto_negative_weight("auto", pairs, loss), "uniform", -1.0)
     *towers, everyone = towers_of(task, widths, rank)
     reg = ridge * auto_tower_reg("auto", pairs)
-    objective = TowerObjective(pairs, loss, negatives, towers, (reg, reg))
+    objective = TowerObjective(pairs, loss, negatives, towers, (Penalties.same(reg), Penalties.same(reg)))
     theta = tuple(tower.start(np.random.default_rng(side)) for side, tower in enumerate(towers))
     adam = make_optimizer("adam", objective, rate)
-    adam.step(TowerState(theta, adam.fresh(theta)))  # compiles
-    state = TowerState(theta, adam.fresh(theta))
+    adam.step(adam.fresh(theta))  # compiles
+    state = adam.fresh(theta)
     return adam.step, state, lambda state: (towers[0].at(state.theta[0]).factors, everyone.at(state.theta[1]).factors)
 
 

@@ -27,6 +27,7 @@ from everypair.models.recommend.defaults import auto_negative_weight
 from everypair.neural.inputs import Inputs
 from everypair.neural.layers import Layers
 from everypair.neural.objective import TowerObjective
+from everypair.neural.penalties import Penalties
 from everypair.neural.towers import Perceptron
 from everypair.problem.losses import get_loss
 from everypair.problem.negatives import Negatives
@@ -34,6 +35,7 @@ from everypair.problem.negatives import Negatives
 RESULTS = Path(__file__).parent / "results"
 OMEGA = {"ml1m": 2.0**-4}  # Table 3; elsewhere the library's rule
 LAMBDA = 4.0  # Table 3, ml1m
+PAPERS = "_9to1"  # ending of the name of a data set that is split as in the paper
 GLOROT = "_glorot"  # ending of a data set's name: rows of ids start as those of a matrix by Glorot do, not at 0.1
 
 __all__ = ["RESULTS", "cpu", "figures", "load", "merged", "one_core", "parse", "start_of", "tower_objective", "write"]
@@ -52,19 +54,20 @@ def load(data: str) -> tuple[Any, Any]:
         return datasets.split_entries(
             datasets.at_least(datasets.sparse(datasets.read("citeulike_t"), "citations_sym"), 1), 0.1, random_state=0
         )
-    return datasets.split(data.removesuffix("_9to1"))
+    return datasets.split(data.removesuffix(PAPERS))
 
 
 def tower_objective(train: Any, data: str, widths: tuple[int, ...], rank: int, dtype: Any = np.float32) -> Any:
     """The paper's objective: one-hot ids, ELU, logistic loss, ỹ = −1, uniform weights, ridge on all parameters."""
     pairs, loss = Pairs.from_matrix(train), get_loss("logistic")
-    omega = OMEGA.get(data.removesuffix(GLOROT)) or auto_negative_weight("auto", pairs, loss)
+    omega = OMEGA.get(data.removesuffix(GLOROT).removesuffix(PAPERS)) or auto_negative_weight("auto", pairs, loss)
     negatives = Negatives.from_scheme(pairs, omega, "uniform", -1.0)
     layers = Layers(widths, rank)
     towers = tuple(Perceptron(Inputs(size), layers, np.dtype(dtype)) for size in pairs.shape)
     if data.endswith(GLOROT):
         towers = tuple(replace(tower, scale=np.sqrt(2 / (tower.n_rows + layers.first))) for tower in towers)
-    return TowerObjective(pairs, loss, negatives, towers, (LAMBDA, LAMBDA), dtype=dtype)
+    reg = Penalties(LAMBDA, LAMBDA, LAMBDA, LAMBDA)  # of everything, biases too
+    return TowerObjective(pairs, loss, negatives, towers, (reg, reg), dtype=dtype)
 
 
 def start_of(objective: Any, seed: int = 0) -> Any:

@@ -21,7 +21,7 @@ from common import RESULTS, cpu, merged, one_core, parse, write
 
 def ranked(state: Any, factors: Any, task: Task) -> dict[str, float]:
     """Validation MAP@5 of the average of the iterates, which the state's parameters are, and of the last iterate."""
-    models = {"average": state, "last": replace(state, theta=state.memory["iterate"])}
+    models = {"average": state, "last": replace(state, theta=state.iterate)}
     return {
         name: task.measured(*factors(model), ("validation",))["validation"]["map@5"] for name, model in models.items()
     }

@@ -23,7 +23,6 @@ from common import RESULTS, cpu, figures, load, merged, one_core, parse, start_o
 from everypair.data import split_entries
 from everypair.neural.optimizers.choose import make_optimizer
 from everypair.neural.optimizers.estimates import Stochastic
-from everypair.neural.optimizers.state import TowerState
 
 METHODS = (
     "adam", "gauss-newton", "gd-diag", "newton", "newton-unit", "sampling-diag", "sogram-diag", "gd", "sogram",
@@ -41,8 +40,8 @@ def trace(name: str, objective: Any, parts: Any, seconds: float, points: int, te
     optimizer = make_optimizer(name, objective)
     if isinstance(optimizer, Stochastic):
         optimizer.sweep = SHORT
-    optimizer.step(TowerState(theta, optimizer.fresh(theta)))
-    state, spent, found, measured = TowerState(theta, optimizer.fresh(theta)), 0.0, [], 0
+    optimizer.step(optimizer.fresh(theta))
+    state, spent, found, measured = optimizer.fresh(theta), 0.0, [], 0
     while spent < seconds:
         begin = cpu()
         state = optimizer.step(state)

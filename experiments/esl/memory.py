@@ -19,7 +19,6 @@ import scipy.sparse as sp
 from common import RESULTS, cpu, parse, start_of, tower_objective, write
 
 from everypair.neural.optimizers.choose import OPTIMIZERS, make_optimizer
-from everypair.neural.optimizers.state import TowerState
 
 USERS, ITEMS, PAIRS = 500_000, 20_000, 50_000_000
 COPIES = {  # of the first layers' ids at the peak, the fewest that cover what was measured: see README.md
@@ -84,7 +83,7 @@ def main() -> None:
         optimizer = make_optimizer(options.optimizer, objective)
         optimizer.sweep = 1
         begin = cpu()
-        optimizer.step(TowerState(theta, optimizer.fresh(theta)))
+        optimizer.step(optimizer.fresh(theta))
         measured = {
             "optimizer": options.optimizer, "users": users, "items": options.items, "pairs": train.nnz,
             "width": options.widths[0] if options.widths else options.rank, "rank": options.rank,

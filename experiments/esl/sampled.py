@@ -22,18 +22,20 @@ NEGATIVES, DECAY = 1024, 1e-5
 STEPS = 10  # batches of one step
 
 
-def embed(layers: Any, theta: Any, ids: Any, words: Any) -> Any:
-    """A tower on some entities: ids, or sparse features where there are any."""
-    Z = theta["ids"][ids] if words is None else words @ theta["features"]
-    return layers({"matrices": theta["matrices"], "biases": theta["biases"]}, Z)
+def embed(theta: Any, ids: Any, words: Any) -> Any:
+    """A tower (ELU, biases) on some entities: ids, or sparse features where there are any."""
+    U = (theta["ids"][ids] if words is None else words @ theta["features"]) + theta["biases"][0]
+    for matrix, bias in zip(theta["matrices"], theta["biases"][1:]):
+        U = jax.nn.elu(U) @ matrix + bias
+    return U
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def losses(kind: str, layers: Any, theta: Any, batch: Any) -> Any:
+@partial(jax.jit, static_argnums=0)
+def losses(kind: str, theta: Any, batch: Any) -> Any:
     """Mean loss of a batch."""
     users, items, others, words, other_words, count = batch
-    U = embed(layers, theta[0], users, None)
-    V, N = embed(layers, theta[1], items, words), embed(layers, theta[1], others, other_words)
+    U = embed(theta[0], users, None)
+    V, N = embed(theta[1], items, words), embed(theta[1], others, other_words)
     positive = jnp.sum(U * V, axis=1)
     if kind == "BPR":
         return jnp.mean(jnp.logaddexp(0.0, jnp.sum(U * N, axis=1) - positive))
@@ -51,7 +53,6 @@ class Peer:
 
     def __init__(self, kind: str, towers: Any, train: Any, rate: float, batch: int, words: Any = None) -> None:
         self.kind, self.towers, self.words = kind, towers, words
-        self.layers = towers[0].layers
         coo = train.tocoo()
         self.users, self.items, self.count = coo.row, coo.col, train.shape[1]
         self.batch = min(batch, len(self.users))
@@ -83,7 +84,7 @@ class Peer:
         return tuple(tower.at(part).factors for tower, part in zip(self.towers, theta))
 
     def _updated(self, theta: Any, moments: Any, batch: Any) -> Any:
-        gradient = jax.grad(lambda theta: losses(self.kind, self.layers, theta, batch))(theta)
+        gradient = jax.grad(lambda theta: losses(self.kind, theta, batch))(theta)
         updates, moments = self.adam.update(gradient, moments, theta)
         return optax.apply_updates(theta, updates), moments
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from everypair.models.recommend.rivals.ensemble import EnsembleMF
     from everypair.models.recommend.rivals.subsampled import SubsampledMF
     from everypair.models.recommend.side import Side
-    from everypair.models.recommend.two_tower import TwoTower as TwoTower
+    from everypair.models.recommend.two_tower import TwoTower
+    from everypair.neural.optimizers.gauss_newton import GaussNewton
     from everypair.plots import plot_history
     from everypair.plots.report import report
     from everypair.solvers.choose import Newton
@@ -34,6 +35,7 @@ __all__ = [
     "Checkpoint",
     "ContentItems",
     "EnsembleMF",
+    "GaussNewton",
     "InterruptedTraining",
     "ItemItem",
     "MultiLabelMF",
@@ -42,6 +44,7 @@ __all__ = [
     "Popularity",
     "Side",
     "SubsampledMF",
+    "TwoTower",
     "__version__",
     "load",
     "plot_history",
@@ -53,6 +56,7 @@ __all__ = [
 ]
 _HOMES = {
     "Checkpoint": "models.checkpoint",
+    "GaussNewton": "neural.optimizers.gauss_newton",
     "InterruptedTraining": "training.interruption",
     "Newton": "solvers.choose",
     "Side": "models.recommend.side",
@@ -63,7 +67,7 @@ _HOMES = {
     "report": "plots",
     "split_entries": "data",
     "tune": "tuning",
-}  # of the names that are no estimators, whose homes are in the registry; TwoTower needs an extra and is not in __all__
+}  # of the names that are no estimators, whose homes are in the registry
 _ROOMS = ("data", "evaluate", "features", "metrics", "models", "plots", "testing", "tuning")
 
 if not TYPE_CHECKING:  # what is imported above is all that a type checker should see
@@ -74,11 +78,11 @@ if not TYPE_CHECKING:  # what is imported above is all that a type checker shoul
             return import_module(f"everypair.{name}")
         if name in _HOMES:
             return getattr(import_module(f"everypair.{_HOMES[name]}"), name)
-        if name in __all__ or name == "TwoTower":
+        if name in __all__:
             from everypair.models.registry import estimator_class
 
             return estimator_class(name)
         raise AttributeError(f"module 'everypair' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_ROOMS, "TwoTower"})
+        return sorted({*globals(), *__all__, *_ROOMS})

@@ -7,15 +7,20 @@ import scipy.sparse as sp
 
 from everypair.data.pairs import Pairs
 from everypair.features.matrix import Features
+from everypair.neural.differentiated import precision
 from everypair.neural.inputs import Inputs
 from everypair.neural.layers import Layers
 from everypair.neural.objective import TowerObjective
+from everypair.neural.penalties import Penalties
 from everypair.neural.towers import Perceptron
-from everypair.neural.trees import precision
 from everypair.problem.losses import LOSSES, Loss
 from everypair.problem.negatives import Negatives
+from everypair.problem.ridge import Ridge
 
-SHAPE, RANK, REG = (9, 7), 3, (0.3, 0.2)
+SHAPE, RANK = (9, 7), 3
+REG = Penalties(0.3, 0.2, 0.4), Penalties(0.2, 0.5, 0.1, 0.05)  # of ids, features, matrices and biases
+RIDGE = Ridge.checked((0.3, 0.2), 0.5)  # of the factors
+ACTIVATION = {"elu": jax.nn.elu, "relu": jax.nn.relu, "tanh": jnp.tanh, "identity": lambda z: z}
 FLOAT64 = np.dtype(np.float64)
 LOSS = {
     "squared": lambda y, s: 0.5 * (y - s) ** 2,
@@ -52,10 +57,20 @@ def inputs_of(kind, n_rows, random):
     }[kind]()
 
 
+def perceptron(layers, theta, Z):
+    """U for rows Z in jax."""
+    U = Z + theta["biases"][0] if layers.biases else Z
+    for number, matrix in enumerate(theta["matrices"], 1):
+        U = ACTIVATION[layers.activation](U) @ matrix + (theta["biases"][number] if layers.biases else 0)
+    if layers.temperature is None:
+        return U
+    return U / jnp.sqrt(layers.temperature * jnp.maximum(jnp.sum(U * U, axis=1, keepdims=True), 1e-12))
+
+
 class Naive:
     """A small problem: the library's ``objective`` in float64, and the same thing summed pair by pair."""
 
-    def __init__(self, loss="logistic", kinds=("ids", "sparse"), value=-0.7, layers=None, seed=0):
+    def __init__(self, loss="logistic", kinds=("ids", "sparse"), value=-0.7, layers=None, seed=0, ridge=RIDGE):
         random = np.random.default_rng(seed)
         self.loss, self.kinds = loss, kinds
         self.signed = stored_pairs(random)
@@ -73,7 +88,10 @@ class Naive:
             Perceptron(inputs_of(kind, size, random), self.layers, FLOAT64, scale=0.7)
             for kind, size in zip(kinds, SHAPE)
         )
-        self.objective = TowerObjective(pairs, library_loss, negatives, self.towers, REG, dtype=FLOAT64)
+        self.objective = TowerObjective(pairs, library_loss, negatives, self.towers, REG, ridge=ridge, dtype=FLOAT64)
+        totals = [np.abs(self.signed).sum(axis=1 - side) + weights * others.sum()
+                  for side, (weights, others) in enumerate([(self.p, self.q), (self.q, self.p)])]  # fmt: skip
+        self.ridges = [reg * total**ridge.exponent for reg, total in zip(ridge.reg, totals)]
         self.theta = tuple(tower.start(random) for tower in self.towers)
         for part in self.theta:  # biases of zero would hide what is done with them
             part["biases"] = [0.1 * random.normal(size=bias.shape) for bias in part["biases"]]
@@ -91,14 +109,13 @@ class Naive:
             if inputs.features is not None:
                 X = inputs.features.matrix
                 Z = Z + (X.toarray() if sp.issparse(X) else X) @ part["features"]
-            upper = {"matrices": part["matrices"], "biases": part["biases"]}
-            found.append(self.layers(upper, Z))
+            found.append(perceptron(self.layers, part, Z))
         return found
 
     def value(self, theta):
         """L, summed over all pairs."""
         U, V = self.factors(theta)
-        return self.of_scores(U @ V.T) + self.ridge(theta)
+        return self.of_scores(U @ V.T) + self.ridge(theta) + self.ridge_of_factors((U, V))
 
     def of_scores(self, scores):
         """F as a function of the scores of all pairs."""
@@ -107,11 +124,16 @@ class Naive:
         return jnp.sum(jnp.where(self.signed != 0, observed, others))
 
     def ridge(self, theta):
-        """The ridge of both sides."""
+        """The ridges of the parameters."""
         return sum(
-            0.5 * reg * sum(jnp.sum(leaf**2) for leaf in jax.tree_util.tree_leaves(part))
+            0.5 * getattr(reg, name) * sum(jnp.sum(leaf**2) for leaf in jax.tree_util.tree_leaves(arrays))
             for reg, part in zip(REG, theta)
+            for name, arrays in part.items()
         )
+
+    def ridge_of_factors(self, factors):
+        """The ridges of the factors."""
+        return sum(0.5 * jnp.sum(ridge[:, None] * rows**2) for ridge, rows in zip(self.ridges, factors))
 
     def gradient(self, theta):
         """∇L by autodiff."""
@@ -121,18 +143,24 @@ class Naive:
     def product(self, theta, direction):
         """G·d: the second derivatives of the pairs' losses between Jacobians of the scores, by autodiff."""
 
-        def scores(theta):
-            U, V = self.factors(theta)
-            return U @ V.T
+        def bent(factors, along):
+            U, V = factors
+            scores, change = U @ V.T, along[0] @ V.T + U @ along[1].T
+            second = jax.jvp(jax.grad(self.of_scores), (scores,), (change,))[1]
+            return [
+                second @ V + self.ridges[0][:, None] * along[0], second.T @ U + self.ridges[1][:, None] * along[1]
+            ]  # fmt: skip
 
         with precision(FLOAT64):
-            at, along = jax.jvp(scores, (theta,), (direction,))
-            bent = jax.jvp(jax.grad(self.of_scores), (at,), (along,))[1]
-            (pulled,) = jax.vjp(scores, theta)[1](bent)
-            return tuple(
-                jax.tree_util.tree_map(lambda g, d, reg=reg: g + reg * d, part, d)
-                for part, d, reg in zip(pulled, direction, REG)
-            )
+            at, along = jax.jvp(self.factors, (theta,), (direction,))
+            (pulled,) = jax.vjp(self.factors, theta)[1](bent(at, along))
+            for part, along_it, reg in zip(pulled, direction, REG):
+                for name, ridge in reg._asdict().items():
+                    if name in part:
+                        part[name] = jax.tree_util.tree_map(
+                            lambda g, d, ridge=ridge: g + ridge * d, part[name], along_it[name]
+                        )
+            return pulled
 
     def direction(self):
         """A random direction of all parameters."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from everypair.neural.objective import NO_RIDGE
 from everypair.neural.optimizers.naive import RandomPairs
 from everypair.neural.optimizers.sampling import SampledBlock
 from everypair.neural.optimizers.sg46 import StoredPairsEstimate
@@ -26,6 +27,9 @@ class Table:
     def __init__(self, n_rows):
         self.n_rows = n_rows
 
+    def penalties(self, theta, reg):
+        return {"ids": reg.ids}
+
     def at(self, theta, rows=slice(None)):
         return TableAt(theta["ids"], rows)
 
@@ -45,15 +49,15 @@ class TableAt:
 @pytest.mark.parametrize("value", [-0.7, "low_rank"])
 @pytest.mark.parametrize("name", ESTIMATES)
 def test_mean_of_many_draws_is_the_gradient(name, value):
-    objective, random = Naive(value=value).objective, np.random.default_rng(1)
+    objective, random = Naive(value=value, ridge=NO_RIDGE).objective, np.random.default_rng(1)
     objective.towers = Table(SHAPE[0]), Table(SHAPE[1])
     theta, *directions = (tuple({"ids": random.normal(size=(n, RANK))} for n in SHAPE) for _ in range(6))
     estimate = ESTIMATES[name](objective)
     truth = objective.gradient(objective.at(theta))
     found = np.empty((DRAWS, 5))
-    memory = estimate.fresh()
+    grams = None
     for number in range(DRAWS):
-        gradient, memory = estimate(theta, memory, random)
+        gradient, grams = estimate(theta, grams, random)
         found[number] = [inner(gradient, direction) for direction in directions]
     expected = np.array([inner(truth, direction) for direction in directions])
     errors = found.std(axis=0, ddof=1) / np.sqrt(DRAWS)
@@ -63,17 +67,17 @@ def test_mean_of_many_draws_is_the_gradient(name, value):
 
 
 def test_running_averages_begin_at_zero_and_forget():
-    naive = Naive()
+    naive = Naive(ridge=NO_RIDGE)
     estimate = RunningGrams(naive.objective, 0.5, alpha=0.25)
     random = np.random.default_rng(0)
-    _, memory = estimate(naive.theta, estimate.fresh(), random)
+    _, averages = estimate(naive.theta, None, random)
     again = np.random.default_rng(0)
     estimate.sampler(naive.theta, again)
     now = estimate.sampler(naive.theta, again).grams()
-    for average, gram in zip(memory["grams"], now):
+    for average, gram in zip(averages, now):
         np.testing.assert_allclose(average, 0.25 * gram)
-    _, after = estimate(naive.theta, memory, np.random.default_rng(0))
-    for average, gram in zip(after["grams"], now):
+    _, after = estimate(naive.theta, averages, np.random.default_rng(0))
+    for average, gram in zip(after, now):
         np.testing.assert_allclose(average, (0.75 * 0.25 + 0.25) * gram)
 
 

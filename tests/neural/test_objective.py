@@ -4,10 +4,11 @@ import jax
 import numpy as np
 import pytest
 
+from everypair.neural.differentiated import precision
 from everypair.neural.layers import Layers
-from everypair.neural.trees import inner, leaves, precision
+from everypair.neural.trees import inner, leaves
 
-from .naive import FLOAT64, LOSS, RANK, Naive
+from .naive import FLOAT64, LOSS, RANK, SHAPE, Naive
 
 CASES = [
     *({"loss": loss, "value": value} for loss in LOSS for value in (-0.7, "low_rank")),
@@ -57,20 +58,36 @@ def test_no_global_flag():
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_squares_of_random_roots_are_the_diagonal_in_the_mean(loss):
+def test_products_of_random_roots_are_the_curvature_in_the_mean(loss):
     naive = Naive(loss=loss)
     objective, theta = naive.objective, naive.theta
     point = objective.at(theta)
-    random, draws = np.random.default_rng(0), 400
-    found = [leaves(objective.curvature_root(point, random)) for _ in range(draws)]
+    random, draws = np.random.default_rng(0), 2000
+    roots = [objective.curvature_root(point, random) for _ in range(draws)]
     rows, columns = np.nonzero(naive.signed)
     point.stored.curvatures += naive.p[rows] * naive.q[columns]  # c ℓ'' of stored pairs, which are negatives besides
-    plain, structure = jax.tree_util.tree_flatten(theta)
-    for place, leaf in enumerate(plain):
-        squares = np.array([one[place].ravel()[0] ** 2 for one in found])
-        unit = [np.zeros_like(other) for other in plain]
-        unit[place].ravel()[0] = 1
-        direction = jax.tree_util.tree_unflatten(structure, unit)
-        reg = objective.reg[0 if place < len(leaves(theta[0])) else 1]
-        expected = inner(objective.product(point, direction), direction) - reg
-        assert abs(squares.mean() - expected) < 4 * squares.std() / np.sqrt(draws), leaf.shape
+    for side, size in enumerate(SHAPE):
+        for entity in (0, 3, size - 1):
+            own = np.array([root[side][entity] for root in roots])
+            mean = own.T @ own / draws
+            expected = np.empty((RANK, RANK))
+            for column, unit in enumerate(np.eye(RANK)):
+                directions = [np.zeros((one, RANK)) for one in SHAPE]
+                directions[side][entity] = unit
+                expected[:, column] = objective.factor_product(point, *directions)[side][entity]
+            np.testing.assert_allclose(mean, expected, atol=0.15 * np.trace(expected))
+            assert np.trace(mean) == pytest.approx(np.trace(expected), rel=0.1)
+
+
+def test_traces_of_rows_are_those_of_the_curvature():
+    naive = Naive()
+    point = naive.objective.at(naive.theta)
+    for side, size in enumerate(SHAPE):
+        found = naive.objective.row_curvatures(point, side)
+        for entity in range(size):
+            expected = 0.0
+            for column in range(RANK):
+                directions = [np.zeros((one, RANK)) for one in SHAPE]
+                directions[side][entity, column] = 1
+                expected += naive.objective.factor_product(point, *directions)[side][entity, column]
+            assert found[entity] == pytest.approx(max(expected, 1e-3 * found.mean()), rel=1e-6)

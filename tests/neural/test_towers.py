@@ -7,14 +7,15 @@ import scipy.sparse as sp
 
 from everypair.features.matrix import Features
 from everypair.neural import towers
-from everypair.neural.blocks import aligned, blocks, filled
-from everypair.neural.functions import FunctionTower, PureTower, padded
+from everypair.neural.activations import ACTIVATIONS
+from everypair.neural.differentiated import FunctionTower
+from everypair.neural.functions import PureTower, padded
 from everypair.neural.inputs import Inputs
 from everypair.neural.layers import Layers
 from everypair.neural.towers import Perceptron
 from everypair.neural.trees import leaves
 
-ROWS = 2100  # two blocks, the second of 52 rows
+ROWS = 2100  # three blocks, the last of 52 rows
 
 
 def written_out(theta, X):
@@ -70,17 +71,49 @@ def test_padded_rows_multiply_like_the_matrix():
     np.testing.assert_allclose(np.asarray(padded(X) @ W), X @ W, rtol=1e-5, atol=1e-6)
 
 
-def test_blocks_are_where_jax_reads_them_without_a_copy():
-    array = aligned((ROWS, 3), np.float32)
-    array[:] = 1
-    for rows, size in blocks(ROWS):
-        block = filled(array, rows, size)
-        assert jax.device_put(block).unsafe_buffer_pointer() == block.ctypes.data
-
-
 @pytest.mark.parametrize("kept", [True, False])
 def test_activations_of_many_rows_are_not_kept(kept, monkeypatch):
     monkeypatch.setattr(towers, "KEPT_ROWS", ROWS if kept else ROWS - 1)
     tower = Perceptron(Inputs(ROWS), Layers((4,), 2), np.dtype(np.float32))
     found = tower.at(tower.start(np.random.default_rng(0)))
-    assert [trace is not None for trace in found.above.traces] == [kept] * 2
+    assert len(found.above.traces) == 3 * kept
+
+
+@pytest.mark.parametrize("activation", list(ACTIVATIONS))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_activations_slopes_and_inverses(activation, dtype):
+    z = np.linspace(-4, 4, 81).astype(dtype)
+    plain = {"elu": lambda z: np.where(z > 0, z, np.expm1(z)), "relu": lambda z: z * (z > 0), "tanh": np.tanh,
+             "identity": lambda z: z}[activation]  # fmt: skip
+    one = ACTIVATIONS[activation]
+    value, slope = one.both(z)
+    assert value.dtype == slope.dtype == dtype
+    np.testing.assert_allclose(value, plain(z.astype(np.float64)), atol=3e-7)
+    wide = z.astype(np.float64) + 0.001  # no kink within the difference
+    np.testing.assert_allclose(one.both(wide)[1], (plain(wide + 1e-6) - plain(wide - 1e-6)) / 2e-6, atol=1e-6)
+    if one.inverse is not None:
+        np.testing.assert_allclose(one.inverse(plain(wide)), wide, atol=1e-9)
+
+
+def test_second_moments_are_those_of_all_rows():
+    random = np.random.default_rng(0)
+    tower = Perceptron(Inputs(ROWS), Layers((4,), 2, "tanh"), np.dtype(np.float64))
+    theta = tower.start(random)
+    hidden, _ = written_out({**theta, "features": np.zeros((1, 4))}, np.zeros((ROWS, 1)))
+    G = random.normal(size=(ROWS, 2))
+    inner, outer = tower.at(theta).above.second_moments(G)
+    by_Z = (G @ theta["matrices"][0].T) * (1 - hidden**2)
+    for found, rows in zip((*inner, *outer), (hidden, by_Z, G), strict=True):
+        np.testing.assert_allclose(found, rows.T @ rows)
+
+
+def test_one_and_two_threads_give_the_same_bits():
+    random = np.random.default_rng(0)
+    one, two = (
+        Perceptron(Inputs(ROWS, n_threads=threads), Layers((8,), 3), np.dtype(np.float32)) for threads in (1, 2)
+    )
+    theta, G = one.start(random), random.normal(size=(ROWS, 3)).astype(np.float32)
+    at = one.at(theta), two.at(theta)
+    assert np.array_equal(at[0].factors, at[1].factors)
+    for found, same in zip(leaves(at[0].adjoint(G)), leaves(at[1].adjoint(G)), strict=True):
+        assert np.array_equal(found, same)

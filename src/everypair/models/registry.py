@@ -84,9 +84,8 @@ ESTIMATORS = {
     "TwoTower": Entry(
         f"{RECOMMEND}.two_tower",
         "recommender",
-        "networks over features, for combinations that matter (extra neural)",
+        "networks over features, for combinations that matter",
         (*FACTORS, "fold_in_items", *GROWS),
-        extra="neural",
     ),
     "MultiLabelMF": Entry("everypair.models.multilabel", "classifier", "many labels, some missing, at low rank"),
     "BinaryRelevance": Entry(RIVALS, "classifier", "one linear classifier for every label"),

@@ -1,56 +1,51 @@
-"""Rows in blocks: what a tower keeps of one block at a time bounds its memory, and padding bounds what jax compiles.
+"""Rows in blocks: what a tower computes of one block at a time bounds its memory and is shared out among threads.
 
-A block has at most 2048 rows; a shorter one is filled up with zero rows to a multiple of 256, or to a power of two.
+A block has at most 1024 rows; a shorter one is filled up with zero rows to a multiple of 256, or to a power of two, so
+that products (and what jax compiles) have few shapes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from everypair.parallel import even_chunks
+from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks
 from everypair.types import Array
 
-TOWER_ROWS = 2048  # of a block
 STEP = 256
-ALIGNMENT = 64  # bytes: jax reads such arrays where they lie and copies others
 
 
 def padded_rows(count: int) -> int:
     """The number of rows that a block of ``count`` rows is filled up to.
 
-    >>> [padded_rows(count) for count in (1, 3, 200, 300, 2048)]
-    [1, 4, 256, 512, 2048]
+    >>> [padded_rows(count) for count in (1, 3, 200, 300, 1024)]
+    [1, 4, 256, 512, 1024]
     """
     return 1 << (count - 1).bit_length() if count <= STEP else -(-count // STEP) * STEP
 
 
-def blocks(rows: int) -> Iterator[tuple[slice, int]]:
-    """Every block of ``rows`` rows: which they are, and how many it is filled up to."""
-    for start, stop in even_chunks(rows, TOWER_ROWS):
-        yield slice(start, stop), padded_rows(stop - start)
+def filled(array: Array, block: Chunk) -> Array:
+    """A block of rows of an array, filled up with zero rows."""
+    count, size = block[1] - block[0], padded_rows(block[1] - block[0])
+    if count == size:
+        return array[slice(*block)]
+    out = np.zeros((size, *array.shape[1:]), array.dtype)
+    out[:count] = array[slice(*block)]
+    return out
 
 
-def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
-    """An empty array that jax reads without a copy, as it does its blocks of rows.
+def by_blocks(rows: int, columns: int, dtype: Any, of_block: Callable[[Chunk], Array], n_threads: int) -> Array:
+    """A matrix of rows that are made block by block; what fills a block up is cut off.
 
-    >>> aligned((3, 2), np.float32).ctypes.data % 64
-    0
+    >>> by_blocks(3, 1, np.float64, lambda block: np.arange(4.0)[:, None], 1).ravel().tolist()
+    [0.0, 1.0, 2.0]
     """
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    room = np.empty(size + ALIGNMENT, np.uint8)
-    first = -room.ctypes.data % ALIGNMENT
-    return room[first : first + size].view(dtype).reshape(shape)
+    out = np.empty((rows, columns), dtype)
 
+    def work(block: Chunk, worker: int) -> None:
+        out[slice(*block)] = np.asarray(of_block(block))[: block[1] - block[0]]
 
-def filled(array: Array, rows: slice, size: int) -> Array:
-    """A block of an array, filled up with zero rows."""
-    block = array[rows]
-    if len(block) == size:
-        return block
-    out = aligned((size, *array.shape[1:]), array.dtype)
-    out[: len(block)] = block
-    out[len(block) :] = 0
+    run_chunks(work, even_chunks(rows, BLOCK_ROWS), n_threads)
     return out

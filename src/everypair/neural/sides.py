@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from everypair.features.feature_map import FeatureMap, checked_matrix
 from everypair.features.matrix import Features
-from everypair.neural.functions import FunctionTower, PureTower
+from everypair.neural.functions import PureTower
 from everypair.neural.inputs import Inputs
 from everypair.neural.layers import Layers
 from everypair.neural.towers import Perceptron, Tower
@@ -64,6 +64,8 @@ class SidePlan:
             inputs = Inputs(count, self.own and with_ids, mapped, n_threads=self.n_threads)
             return Perceptron(inputs, self.layers, self.dtype)
         parts = {} if self.feature_map is None else _groups(features, matrix, self.feature_map, self.dtype)
+        from everypair.neural.differentiated import FunctionTower  # which needs jax
+
         return FunctionTower(self.function, parts, count, self.layers.rank, self.dtype, with_ids)
 
     def feature_product(self, theta: Tree, count: int, features: Any) -> Array:

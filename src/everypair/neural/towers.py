@@ -4,20 +4,23 @@
 
 A :class:`Perceptron` keeps its first product Z (m × width) whole. Activations of deeper layers are kept for the
 derivatives up to ``KEPT_ROWS`` rows; beyond, they exist for one block of rows at a time and are computed again: memory
-m·(width + k) floats besides the parameters, whatever their depth. Blocks are added up in order.
+m·(width + k) floats besides the parameters, whatever their depth. Blocks are added up in a fixed tree.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from everypair.neural.blocks import aligned, blocks, filled
+from everypair.neural.blocks import by_blocks, filled
 from everypair.neural.inputs import Inputs
-from everypair.neural.layers import Layers, forward, pull, push
-from everypair.neural.trees import Tree, leafwise, plain, precision
+from everypair.neural.layers import Layers, Trace
+from everypair.neural.penalties import Penalties
+from everypair.neural.trees import Tree, flattened, leafwise, unflattened
+from everypair.parallel import Chunk, sum_blocks
 from everypair.types import Array
 
 ID_SCALE = 0.1  # deviation of rows of ids at the start
@@ -51,6 +54,10 @@ class Tower(Protocol):
         """Random parameters."""
         ...
 
+    def penalties(self, theta: Tree, reg: Penalties) -> Tree:
+        """λ of every array of θ."""
+        ...
+
     def at(self, theta: Tree, rows: Array | None = None) -> Embedded:
         """U and its derivatives at θ."""
         ...
@@ -59,38 +66,63 @@ class Tower(Protocol):
 class Above:
     """What is above the first product: U of rows Z under the layers ``upper``, and its derivatives."""
 
-    def __init__(self, layers: Layers, upper: Tree, Z: Array, dtype: Any) -> None:
-        self.layers, self.upper, self.Z, self.dtype = layers, upper, Z, dtype
-        self.factors = aligned((len(Z), layers.rank), dtype)
-        self.traces: list[Any] = []
+    def __init__(self, layers: Layers, upper: Tree, Z: Array, dtype: Any, n_threads: int = 1) -> None:
+        self.layers, self.upper, self.Z, self.dtype, self.n_threads = layers, upper, Z, dtype, n_threads
+        self.traces: dict[int, Trace] = {}
         keep = len(Z) <= KEPT_ROWS
-        with precision(dtype):
-            for rows, size in blocks(len(Z)):
-                found, trace = forward(layers, upper, filled(Z, rows, size), keep)
-                self.factors[rows] = np.asarray(found)[: rows.stop - rows.start]
-                self.traces.append(trace)
+
+        def forward(block: Chunk) -> Array:
+            U, trace = layers.forward(upper, filled(Z, block))
+            if keep:
+                self.traces[block[0]] = trace
+            return U
+
+        self.factors = by_blocks(len(Z), layers.rank, dtype, forward, n_threads)
 
     def tangent(self, upper_direction: Tree, Z_direction: Array) -> Array:
         """How U changes along a direction of the layers and of Z."""
-        out = aligned(self.factors.shape, self.dtype)
-        with precision(self.dtype):
-            for (rows, size), trace in zip(blocks(len(self.Z)), self.traces):
-                Z = filled(self.Z, rows, size) if trace is None else None
-                found = push(self.layers, self.upper, Z, trace, upper_direction, filled(Z_direction, rows, size))
-                out[rows] = np.asarray(found)[: rows.stop - rows.start]
-        return out
+
+        def push(block: Chunk) -> Array:
+            return self.layers.pushed(self.upper, self._trace(block), upper_direction, filled(Z_direction, block))
+
+        return by_blocks(len(self.Z), self.layers.rank, self.dtype, push, self.n_threads)
 
     def adjoint(self, gradient: Array) -> tuple[Tree, Array]:
         """What a gradient by U says of the layers, and of Z."""
-        by_Z, total = aligned(self.Z.shape, self.dtype), None
-        with precision(self.dtype):
-            for (rows, size), trace in zip(blocks(len(self.Z)), self.traces):
-                Z = filled(self.Z, rows, size) if trace is None else None
-                found, block = pull(self.layers, self.upper, Z, trace, filled(gradient, rows, size))
-                by_Z[rows] = np.asarray(block)[: rows.stop - rows.start]
-                found = plain(found)
-                total = found if total is None else leafwise(np.add, total, found)
-        return total, by_Z
+        by_Z = np.empty(self.Z.shape, self.dtype)
+
+        def pull(block: Chunk) -> list[Array]:
+            arrays, below = self.layers.pulled(self.upper, self._trace(block), filled(gradient, block))
+            by_Z[slice(*block)] = below[: block[1] - block[0]]
+            return arrays
+
+        found = self._summed(pull, self.layers.shapes)
+        depth = len(self.layers.widths)
+        return {"matrices": found[:depth], "biases": found[depth:]}, by_Z
+
+    def second_moments(self, gradient: Array) -> tuple[list[Array], list[Array]]:
+        """(hᵀh of what every matrix reads, δᵀδ of Z and of what every matrix gives) for a gradient by U."""
+
+        def moments(block: Chunk) -> list[Array]:
+            trace = self._trace(block)
+            below = self.layers.gradients(self.upper, trace, filled(gradient, block))
+            active = [one[: block[1] - block[0]] for one, _ in trace.hidden]
+            return [one.T @ one for one in (*active, *below)]
+
+        widths = self.layers.widths
+        found = self._summed(moments, [(width, width) for width in (*widths, *self.layers.outs)])
+        return found[: len(widths)], found[len(widths) :]
+
+    def _summed(self, of_block: Callable[[Chunk], list[Array]], shapes: list[tuple[int, ...]]) -> list[Array]:
+        """Sums over blocks of arrays of these shapes."""
+        if not len(self.Z):
+            return [np.zeros(shape, self.dtype) for shape in shapes]
+        total = sum_blocks(lambda block, worker: flattened(of_block(block), self.dtype), len(self.Z), self.n_threads)
+        return unflattened(total, shapes)
+
+    def _trace(self, block: Chunk) -> Trace:
+        kept = self.traces.get(block[0])
+        return self.layers.forward(self.upper, filled(self.Z, block))[1] if kept is None else kept
 
 
 @dataclass(frozen=True)
@@ -119,6 +151,11 @@ class Perceptron:
         first = self.inputs.start(self.layers.first, scales, random, self.dtype)
         return {**first, **self.layers.start(random, self.dtype)}
 
+    def penalties(self, theta: Tree, reg: Penalties) -> Tree:
+        """λ of every array of θ."""
+        kinds = reg._asdict()
+        return {name: leafwise(lambda _, kind=name: kinds[kind], part) for name, part in theta.items()}
+
     def of(self, inputs: Inputs) -> Perceptron:
         """The same tower on other entities."""
         return replace(self, inputs=inputs)
@@ -129,7 +166,7 @@ class Perceptron:
 
     def above(self, theta: Tree, Z: Array) -> Above:
         """The layers on rows Z."""
-        return Above(self.layers, _upper(theta), Z, self.dtype)
+        return Above(self.layers, _upper(theta), Z, self.dtype, self.inputs.n_threads)
 
 
 class PerceptronAt:

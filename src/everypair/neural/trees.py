@@ -1,35 +1,21 @@
-"""Parameters are trees of arrays: dicts and lists with arrays as leaves. What is computed with them as vectors.
+"""Parameters are trees of arrays: dicts, lists and tuples with arrays as leaves. What is computed with them as vectors.
 
-Leaves are numpy arrays in the precision of the model. float64 is a context around every call of jax, never jax's
-global flag.
+Leaves are numpy arrays in the precision of the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
+from numpy.typing import NDArray
 
 from everypair.problem import gram
+from everypair.types import Array
 
 Tree = Any
 Both = tuple[Tree, Tree]  # the parameters of the left tower and those of the right one
-
-
-def precision(dtype: Any) -> AbstractContextManager[Any]:
-    """The context in which jax computes in ``dtype``.
-
-    >>> with precision(np.float64):
-    ...     jax.numpy.zeros(1).dtype
-    dtype('float64')
-    """
-    if hasattr(jax, "enable_x64"):
-        return jax.enable_x64(np.dtype(dtype) == np.float64)
-    return import_module("jax.experimental").enable_x64(np.dtype(dtype) == np.float64)  # jax before 0.8
 
 
 def leafwise(function: Callable[..., Any], *trees: Tree) -> Tree:
@@ -38,17 +24,47 @@ def leafwise(function: Callable[..., Any], *trees: Tree) -> Tree:
     >>> leafwise(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
     {'a': 11, 'b': [22]}
     """
-    return jax.tree_util.tree_map(function, *trees)
+    first = trees[0]
+    if isinstance(first, dict):
+        return {key: leafwise(function, *(tree[key] for tree in trees)) for key in first}
+    if isinstance(first, list | tuple):
+        parts = [leafwise(function, *branches) for branches in zip(*trees, strict=True)]
+        if isinstance(first, list):
+            return parts
+        return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
+    return first if first is None else function(*trees)
 
 
 def leaves(tree: Tree) -> list[Any]:
-    """The leaves of a tree, in its order."""
-    return list(jax.tree_util.tree_leaves(tree))
+    """The leaves of a tree: those of a dict by the order of its keys.
+
+    >>> leaves({"b": [1, 2], "a": (3, None)})
+    [3, 1, 2]
+    """
+    if isinstance(tree, dict):
+        return [leaf for key in sorted(tree) for leaf in leaves(tree[key])]
+    if isinstance(tree, list | tuple):
+        return [leaf for branch in tree for leaf in leaves(branch)]
+    return [] if tree is None else [tree]
 
 
-def plain(tree: Tree) -> Tree:
-    """The same tree with numpy arrays as leaves."""
-    return leafwise(np.asarray, tree)
+def flattened(arrays: Sequence[Array], dtype: Any) -> Array:
+    """Arrays one after the other, as one vector."""
+    return np.concatenate([np.empty(0, dtype), *(array.ravel() for array in arrays)])
+
+
+def unflattened(vector: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
+    """The arrays of these shapes that lie in a vector one after the other.
+
+    >>> [array.shape for array in unflattened(np.arange(5), [(2, 2), (1,)])]
+    [(2, 2), (1,)]
+    """
+    found, start = [], 0
+    for shape in shapes:
+        stop = start + int(np.prod(shape))
+        found.append(vector[start:stop].reshape(shape))
+        start = stop
+    return found
 
 
 def zeros_like(tree: Tree) -> Tree:
@@ -63,6 +79,20 @@ def inner(one: Tree, other: Tree) -> float:
     7.0
     """
     return sum(gram.inner(x, y) for x, y in zip(leaves(one), leaves(other)))
+
+
+def square(tree: Tree) -> float:
+    """‖x‖² in float64."""
+    return sum(squared(leaf) for leaf in leaves(tree))
+
+
+def squared(array: NDArray[Any]) -> float:
+    """‖x‖² of one array in float64, without a copy of it.
+
+    >>> squared(np.full((2, 2), 0.5, np.float32))
+    1.0
+    """
+    return float(np.einsum("i,i->", array.ravel(), array.ravel(), dtype=np.float64))
 
 
 def plus(one: Tree, length: float, other: Tree) -> Tree:

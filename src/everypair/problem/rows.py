@@ -174,6 +174,14 @@ class RowProblem:
         """How the rows are shared out among threads."""
         return block_chunks(self.indptr)
 
+    def run(self, kernel: Any, n_threads: int, *arguments: Any) -> None:
+        """Run a kernel of stored pairs over all rows, chunk by chunk."""
+
+        def work(chunk: Chunk, worker: int) -> None:
+            kernel(*chunk, self.indptr, self.indices, *arguments)
+
+        run_chunks(work, self.chunks, n_threads)
+
     @property
     def imputed(self) -> bool:
         """Whether ỹ differs from pair to pair."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,20 +23,20 @@ class StoredPairs:
     def __init__(self, rows: RowProblem, this: Array, other: Array, n_threads: int = 1) -> None:
         self.rows, self.other, self.n_threads = rows, other, n_threads
         self.scores = np.empty(len(rows.indices), other.dtype)
-        self._run(pair_scores, this, other, self.scores)
+        rows.run(pair_scores, n_threads, this, other, self.scores)
         self.row_values, self.slopes, self.curvatures = self._terms(self.scores)
         self.value = block_sums(self.row_values)
 
     def gradient(self) -> Array:
         """R V."""
         out = np.empty((self.rows.n_rows, self.other.shape[1]), self.other.dtype)
-        self._run(sparse_dense, self.slopes, self.other, out)
+        self.rows.run(sparse_dense, self.n_threads, self.slopes, self.other, out)
         return out
 
     def product(self, direction: Array) -> Array:
         """[t_ij (n_i·v_j)]_Ω V for a direction N of U."""
         out = np.empty_like(direction)
-        self._run(curvature_product, self.curvatures, direction, self.other, self._scratch, out)
+        self.rows.run(curvature_product, self.n_threads, self.curvatures, direction, self.other, self._scratch, out)
         return out
 
     def column_curvatures(self) -> NDArray[np.float64]:
@@ -47,7 +46,7 @@ class StoredPairs:
     def along(self, direction: Array) -> Callable[[float], float]:
         """Value at U + α N as a function of α, at O(|Ω|) for each α."""
         change = np.empty_like(self.scores)
-        self._run(pair_scores, direction, self.other, change)
+        self.rows.run(pair_scores, self.n_threads, direction, self.other, change)
         return lambda length: block_sums(self._terms(self.scores + self.scores.dtype.type(length) * change)[0])
 
     @cached_property
@@ -67,11 +66,3 @@ class StoredPairs:
 
         run_chunks(work, rows.chunks, self.n_threads)
         return values, slopes, curvatures
-
-    def _run(self, kernel: Any, *arguments: Any) -> None:
-        rows = self.rows
-
-        def work(chunk: Chunk, worker: int) -> None:
-            kernel(*chunk, rows.indptr, rows.indices, *arguments)
-
-        run_chunks(work, rows.chunks, self.n_threads)

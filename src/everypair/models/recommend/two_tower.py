@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -31,13 +31,20 @@ from everypair.models.recommend.growth import grown_fields
 from everypair.models.recommend.positions import KINDS
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.training_data import training_data
+from everypair.neural.activations import ACTIVATIONS
 from everypair.neural.fold_in import folded_rows
 from everypair.neural.functions import REGISTERED, PureTower
 from everypair.neural.inputs import Inputs
-from everypair.neural.layers import ACTIVATIONS, Layers
+from everypair.neural.layers import Layers
 from everypair.neural.objective import TowerObjective
-from everypair.neural.optimizers.choose import SEARCHED, check_optimizer, make_optimizer
-from everypair.neural.optimizers.state import TowerState
+from everypair.neural.optimizers.adam import AdamState
+from everypair.neural.optimizers.choose import SEARCHED, check_optimizer, make_optimizer, optimizer_name
+from everypair.neural.optimizers.estimates import StochasticState
+from everypair.neural.optimizers.gauss_newton import DampedState, GaussNewton
+from everypair.neural.optimizers.gd import DescentState
+from everypair.neural.optimizers.newton import NewtonState
+from everypair.neural.optimizers.state import evaluated
+from everypair.neural.penalties import Penalties
 from everypair.neural.sides import SidePlan
 from everypair.neural.towers import Perceptron
 from everypair.neural.trees import Both
@@ -53,7 +60,8 @@ from everypair.types import Array
 
 REG_SHARE = 0.2  # reg="auto", in units of the mean number of positives of an entity
 AUTO_DROPOUT = 0.5
-storable(TowerState)
+for _cls in (AdamState, DampedState, DescentState, GaussNewton, NewtonState, StochasticState):
+    storable(_cls)
 
 
 @storable
@@ -108,8 +116,8 @@ class TwoTowerState(FactorizationState):
 class TwoTower(Training, FactorizationAttributes, Recommender):
     """Two networks whose inner products score every pair: s_ij = f(x_i)·g(z_j), trained on all m·n of them.
 
-    L = Σ_Ω c ℓ(y, s) + ½ Σ_{∉Ω} p_i q_j (ỹ − s)² + ½ λ ‖θ‖² at the cost of the stored pairs and of the towers. Needs
-    the extra ``everypair[neural]``.
+    L = Σ_Ω c ℓ(y, s) + ½ Σ_{∉Ω} p_i q_j (ỹ − s)² + ½ λ ‖θ‖² at the cost of the stored pairs and of the towers. Only
+    networks of your own need the extra ``everypair[neural]`` (jax).
 
     Attributes
     ----------
@@ -171,11 +179,11 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         "bring your own: a everypair.neural.functions.PureTower, a registered name, or a (users, items) pair; "
         "None is the built-in network.",
     )
-    optimizer: str = parameter(
+    optimizer: str | GaussNewton = parameter(
         "adam",
-        '"adam" on the exact gradient of every pair; "gauss-newton", "newton", "newton-unit", "gd", "gd-diag", '
-        '"sampling", "sg46", "sogram" (these three and "naive" also with "-diag") are there to be compared, see '
-        "everypair.neural.optimizers.choose.",
+        '"adam" on the exact gradient of every pair; "gauss-newton", whose settings are everypair.GaussNewton(…); '
+        '"newton", "newton-unit", "gd", "gd-diag", "sampling", "sg46", "sogram" (these three and "naive" also with '
+        '"-diag") are there to be compared, see everypair.neural.optimizers.choose.',
     )
     learning_rate: float | None = parameter(
         None,
@@ -211,8 +219,9 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         functions = checked_towers(self.towers)
         check_optimizer(self.optimizer)
         dropout = self._dropout(values.id_dropout)
-        if values.learning_rate is not None and self.optimizer in SEARCHED:
-            raise ValueError(f"optimizer={self.optimizer!r} searches for its steps: leave learning_rate at None.")
+        optimizer = optimizer_name(self.optimizer)
+        if values.learning_rate is not None and optimizer in SEARCHED:
+            raise ValueError(f"optimizer={optimizer!r} searches for its steps: leave learning_rate at None.")
         threads, dtype, random, loss = values.n_threads, values.dtype, values.random_state, values.loss
         callbacks = checked_callbacks(callbacks)
         value = resolve_value(self.negative_value, loss)
@@ -232,18 +241,19 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
             for side in (LEFT, RIGHT)
         ]  # fmt: skip
         left, right = (plan.tower(count, one) for plan, count, one in zip(plans, pairs.shape, data.features))
-        objective = TowerObjective(pairs, loss, negatives, (left, right), ridge.reg, dtype=dtype, n_threads=threads)
+        reg = Penalties.same(ridge.reg[LEFT]), Penalties.same(ridge.reg[RIGHT])
+        objective = TowerObjective(pairs, loss, negatives, (left, right), reg, dtype=dtype, n_threads=threads)
         theta = starting_parameters(objective, start, random)
         solver = make_optimizer(self.optimizer, objective, values.learning_rate, dropout, int(random.integers(2**31)))
         outcome = train(
-            solver, TowerState(theta, solver.fresh(theta)), stop_rules(values), validate=validate,
+            solver, solver.fresh(theta), stop_rules(values), validate=validate,
             callbacks=callbacks, verbose=self.verbose, warm_up=lambda: objective.gradient(objective.at(theta)),
             identity=(self, pairs, data.features, data.validation, None if start is None else theta),
         )  # fmt: skip
         found: Any = outcome.state
         if found.left is None:  # interrupted before the first sweep was over
             point = objective.at(found.theta)
-            found = TowerState(found.theta, found.memory, 0, point.value, point.left, point.right)
+            found = replace(found, **evaluated(point, 0))
         names = tower_names(self.towers)
         own = tuple(function if name is None else None for function, name in zip(functions, names))
         self.state_ = data.named(
@@ -271,7 +281,7 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
 
     def _dropout(self, share: float | None) -> float:
         """The share of ids left out, refused where the optimizer would ignore it."""
-        adam = self.optimizer == "adam"
+        adam = optimizer_name(self.optimizer) == "adam"
         if share is None:
             return AUTO_DROPOUT if adam else 0.0
         if share and not adam:

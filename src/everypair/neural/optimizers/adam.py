@@ -10,16 +10,16 @@ depend on the seed and the step alone.
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from dataclasses import dataclass
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
+from everypair.kernels.tower_pairs import adam_step
 from everypair.neural.objective import TowerObjective
-from everypair.neural.optimizers.state import Evaluated, TowerState
+from everypair.neural.optimizers.state import TowerState, evaluated
 from everypair.neural.towers import Perceptron
-from everypair.neural.trees import Both, plain, precision, zeros_like
+from everypair.neural.trees import Both, leafwise, leaves, zeros_like
 
 RATE = 3e-3
 MEAN, SQUARE, SMALL = 0.9, 0.99, 1e-8  # β₁, β₂, ε: gradients are exact, a short memory of squares is enough
@@ -28,40 +28,44 @@ AVERAGED = 4.0  # η
 STEPS = 5  # of one sweep
 
 
-class AdamMemory(TypedDict):
-    """The iterate x, and the averages m of gradients and v of their squares."""
+@dataclass(frozen=True, kw_only=True)
+class AdamState(TowerState):
+    """The iterate x, and the averages m of gradients and v of their squares besides."""
 
     iterate: Both
     means: Both
     squares: Both
 
 
-class Adam(Evaluated[AdamMemory]):
+class Adam:
     """Adam with ``rate`` δ; ``dropout`` is the share of ids left out in a step."""
 
     descends = False
 
     def __init__(self, objective: TowerObjective, rate: float = RATE, dropout: float = 0.0, seed: int = 0) -> None:
-        super().__init__(objective)
-        self.rate, self.dropout, self.seed, self.sweep = rate, dropout, seed, STEPS
+        self.objective, self.rate, self.dropout, self.seed, self.sweep = objective, rate, dropout, seed, STEPS
 
-    def fresh(self, theta: Both) -> AdamMemory:
+    def fresh(self, theta: Both) -> AdamState:
         """The iterate, averages of gradients and of their squares."""
-        return {"iterate": theta, "means": zeros_like(theta), "squares": zeros_like(theta)}
+        return AdamState(theta=theta, iterate=theta, means=zeros_like(theta), squares=zeros_like(theta))
 
-    def step(self, state: TowerState[AdamMemory]) -> TowerState[AdamMemory]:
+    def step(self, state: AdamState) -> AdamState:
         """Five steps."""
-        average, memory = state.theta, state.memory
+        before = state.iterate, state.means, state.squares, state.theta
+        iterate, means, squares, average = (leafwise(lambda x: np.array(x, order="C"), tree) for tree in before)
+        every = [leaves(tree) for tree in (iterate, means, squares, average)]
         for number in range(state.steps, state.steps + self.sweep):
-            gradient = self._gradient(memory["iterate"], number)
-            rate = self.rate * min(1.0, (number + 1) / RISE)
+            gradient = self._gradient(iterate, number)
+            rate = self.rate * min(1.0, (number + 1) / RISE) / (1 - MEAN ** (number + 1))
             share = (AVERAGED + 1) / (number + 1 + AVERAGED)
-            with precision(self.objective.dtype):
-                found = _update(memory["iterate"], gradient, memory["means"], memory["squares"], average, rate, share,
-                                number + 1.0)  # fmt: skip
-            iterate, means, squares, average = plain(found)
-            memory = {"iterate": iterate, "means": means, "squares": squares}
-        return self.moved(self.objective.at(average), memory, state.steps + self.sweep)
+            numbers = MEAN, SQUARE, rate, np.sqrt(1 - SQUARE ** (number + 1)), SMALL, share
+            typed = [self.objective.dtype.type(one) for one in numbers]
+            for g, x, m, v, mean in zip(leaves(gradient), *every, strict=True):
+                adam_step(*(np.ravel(one) for one in (x, g, m, v, mean)), *typed)
+        point = self.objective.at(average)
+        return AdamState(
+            **evaluated(point, state.steps + self.sweep), iterate=iterate, means=means, squares=squares
+        )  # fmt: skip
 
     def _gradient(self, theta: Both, number: int) -> Both:
         towers = self.objective.towers
@@ -78,19 +82,3 @@ def with_ids_dropped(tower: Any, share: float, random: np.random.Generator) -> A
         return tower
     kept = (random.random(tower.n_rows) >= share).astype(tower.dtype)
     return tower.of(tower.inputs.without_ids(kept))
-
-
-@jax.jit
-def _update(
-    theta: Any, gradient: Any, means: Any, squares: Any, average: Any, rate: Any, share: Any, steps: Any
-) -> Any:
-    def leaf(x: Any, g: Any, m: Any, v: Any, mean: Any) -> Any:
-        m = MEAN * m + (1 - MEAN) * g
-        v = SQUARE * v + (1 - SQUARE) * g * g
-        size = jnp.sqrt(v / (1 - SQUARE**steps)) + SMALL
-        x = (x - rate * (m / (1 - MEAN**steps)) / size).astype(x.dtype)
-        return x, m, v, (mean + share * (x - mean)).astype(x.dtype)
-
-    outer = jax.tree_util.tree_structure(theta)
-    found = jax.tree_util.tree_map(leaf, theta, gradient, means, squares, average)
-    return jax.tree_util.tree_transpose(outer, jax.tree_util.tree_structure((0, 0, 0, 0)), found)

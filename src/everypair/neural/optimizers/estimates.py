@@ -8,47 +8,42 @@ and the number of the step alone.
 
 from __future__ import annotations
 
-from typing import Protocol, TypedDict
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.gd import adagrad
-from everypair.neural.optimizers.state import Evaluated, TowerState
+from everypair.neural.optimizers.state import TowerState, evaluated
 from everypair.neural.towers import Embedded
-from everypair.neural.trees import Both, plus, zeros_like
+from everypair.neural.trees import Both, leafwise, plus, zeros_like
 from everypair.types import Array
 
 RATIO = 0.01  # ρ
 PLAIN_RATE, DIAGONAL_RATE = 2.0**-25, 0.01
 
 
-class EstimateMemory(TypedDict, total=False):
-    """What an estimate remembers: most of them nothing, running averages their Gram matrices."""
-
-    grams: list[Array]
+Grams = tuple[Array, Array, Array, Array]  # UᵀPU, ŨᵀPU, VᵀQV, ṼᵀQV
 
 
-class StochasticMemory(TypedDict):
-    """AdaGrad's sums of squares where they scale, and what the estimate remembers."""
+@dataclass(frozen=True, kw_only=True)
+class StochasticState(TowerState):
+    """AdaGrad's sums of squares where they scale, and the Gram matrices of an estimate that averages them, besides."""
 
     squares: Both | None
-    estimate: EstimateMemory
+    grams: Grams | None = None
 
 
 class LossEstimate(Protocol):
     """An estimate of ∇L from a random part of the pairs."""
 
-    def fresh(self) -> EstimateMemory:
-        """What it remembers before its first step."""
-        ...
-
-    def __call__(self, theta: Both, memory: EstimateMemory, random: np.random.Generator) -> tuple[Both, EstimateMemory]:
-        """ĝ at θ, and what is remembered."""
+    def __call__(self, theta: Both, grams: Grams | None, random: np.random.Generator) -> tuple[Both, Grams | None]:
+        """ĝ at θ, and the Gram matrices to remember, none before the first step and of estimates that need none."""
         ...
 
 
-class Stochastic(Evaluated[StochasticMemory]):
+class Stochastic:
     """Steps along random estimates of the gradient."""
 
     descends = False
@@ -62,27 +57,31 @@ class Stochastic(Evaluated[StochasticMemory]):
         seed: int = 0,
         ratio: float = RATIO,
     ) -> None:
-        super().__init__(objective)
-        self.estimate, self.diagonal, self.seed = estimate, diagonal, seed
+        if any(rows.ridge.any() for rows in objective.factor_space.rows):
+            raise ValueError(
+                "no estimate of the gradient knows a ridge of the factors: set it to 0, or take an optimizer with the "
+                'exact gradient, such as "adam".'
+            )
+        self.objective, self.estimate, self.diagonal, self.seed = objective, estimate, diagonal, seed
         self.rate = rate or (DIAGONAL_RATE if diagonal else PLAIN_RATE)
         self.sweep = max(1, round(1 / ratio))
 
-    def fresh(self, theta: Both) -> StochasticMemory:
-        """AdaGrad's sums and what the estimate remembers."""
-        return {"squares": zeros_like(theta) if self.diagonal else None, "estimate": self.estimate.fresh()}
+    def fresh(self, theta: Both) -> StochasticState:
+        """Before the first step."""
+        return StochasticState(theta=theta, squares=zeros_like(theta) if self.diagonal else None)
 
-    def step(self, state: TowerState[StochasticMemory]) -> TowerState[StochasticMemory]:
+    def step(self, state: StochasticState) -> StochasticState:
         """1/ρ steps."""
-        theta, squares, remembered = state.theta, state.memory["squares"], state.memory["estimate"]
+        theta, squares, grams = state.theta, state.squares, state.grams
         for number in range(state.steps, state.steps + self.sweep):
-            gradient, remembered = self.estimate(theta, remembered, np.random.default_rng([self.seed, number]))
+            gradient, grams = self.estimate(theta, grams, np.random.default_rng([self.seed, number]))
             if squares is not None:
                 squares, direction = adagrad(squares, gradient)
                 theta = plus(theta, self.rate, direction)
             else:
                 theta = plus(theta, -self.rate, gradient)
-        memory: StochasticMemory = {"squares": squares, "estimate": remembered}
-        return self.moved(self.objective.at(theta), memory, state.steps + self.sweep)
+        point = self.objective.at(theta)
+        return StochasticState(**evaluated(point, state.steps + self.sweep), squares=squares, grams=grams)
 
 
 class Draws:
@@ -117,8 +116,8 @@ class Draws:
         """ĝ from gradients by the factors of some entities: Jacobians transposed, and the whole ridge."""
         dtype = self.objective.dtype
         left, right = (
-            plus(side.adjoint(gradient.astype(dtype)), reg, part)
-            for side, part, gradient, reg in zip(sides, theta, gradients, self.objective.reg)
+            leafwise(lambda g, x, reg: g + dtype.type(reg) * x, side.adjoint(gradient.astype(dtype)), part, regs)
+            for side, part, gradient, regs in zip(sides, theta, gradients, self.objective.penalties(theta))
         )
         return left, right
 

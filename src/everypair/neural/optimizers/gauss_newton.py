@@ -1,126 +1,87 @@
-"""Gauss-Newton: G s = −∇L solved by conjugate gradients with products (40), then backtracking along s.
+"""Damped Gauss-Newton over every pair: (G + μI) s = −∇L by few preconditioned CG steps, then backtracking from 1.
 
-paper     CG from zero, unpreconditioned, until ‖r‖ ≤ 0.1 ‖∇L‖ or 30 steps (Algorithms 3 and 4)
-ours      at most five steps, from 0.9 times the last direction, preconditioned by diag(G); δ starts from 1
-
-diag(G) is an average over the steps of z² + λ, where z = Jᵀ H^½ ε with random signs ε has E z² = diag(JᵀHJ): H is the
-curvature in factor space, to which all pairs give VᵀQV = LLᵀ for every row, and a stored pair its c ℓ'':
-
-    z = [⟨J_u, √P E_u Lᵀ + [ε √(c ℓ'')]_Ω V⟩;  the same for V]
+The preconditioner is Kronecker-factored and made anew at every step: :mod:`~everypair.neural.optimizers.kronecker`.
+μ is Levenberg and Marquardt's: doubled where L fell by less than a quarter of what its model ½⟨s, (G + μI)s⟩ + ⟨s, ∇L⟩
+foretold, divided by 1.5 where by more than three quarters.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypedDict
+from dataclasses import dataclass
 
 import numpy as np
 
-from everypair.neural.objective import TowerObjective, TowerPoint
-from everypair.neural.optimizers.search import backtrack, first_length
-from everypair.neural.optimizers.state import Evaluated, TowerState
-from everypair.neural.trees import Both, inner, leafwise, plus, zeros_like
+from everypair import check
+from everypair.neural.objective import TowerObjective
+from everypair.neural.optimizers.conjugate_gradients import conjugate_gradients
+from everypair.neural.optimizers.kronecker import preconditioner
+from everypair.neural.optimizers.search import backtrack
+from everypair.neural.optimizers.state import LastPoint, TowerState, evaluated
+from everypair.neural.trees import Both, inner, leafwise, plus
 
-REMEMBERED = 0.9  # of the average of z²
-FIRST_DRAWS = 10  # of z before the first step: one alone may be near zero where diag(G) is large
-SMALL = 1e-8  # in place of a ridge of zero
-
-
-class Settings(NamedTuple):
-    """Constants of the method: steps and tolerance of CG, share of the last direction to start from, schedule of δ."""
-
-    steps: int = 5
-    tol: float = 0.1
-    warm: float = 0.9
-    diagonal: bool = True
-    schedule: str = "unit"
+LOW, HIGH = 0.25, 0.75  # of what was foretold
+GROWTH, SHRINKAGE = 2.0, 1.5
+LEAST, MOST = 1e-3, 1e8  # μ
 
 
-PAPER = Settings(steps=30, warm=0.0, diagonal=False, schedule="last")
+@dataclass(frozen=True)
+class GaussNewton:
+    """Settings of ``optimizer="gauss-newton"``: CG steps and their tolerance, the first damping μ.
+
+    >>> GaussNewton(cg_steps=8)
+    GaussNewton(cg_steps=8, cg_tol=0.1, damping=1.0)
+    """
+
+    cg_steps: int = 5
+    cg_tol: float = 0.1
+    damping: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no number of steps or out of range."""
+        check.integer("cg_steps", self.cg_steps)
+        check.number("cg_tol", self.cg_tol, least=0, below=1)
+        check.number("damping", self.damping, above=0)
 
 
-class NewtonMemory(TypedDict):
-    """The last length, and, where they are used, the last direction and the average of z²."""
+@dataclass(frozen=True, kw_only=True)
+class DampedState(TowerState):
+    """The damping μ of the next step besides."""
 
-    length: float
-    direction: Both | None
-    squares: Both | None
+    damping: float = 1.0
 
 
-class GaussNewton(Evaluated[NewtonMemory]):
-    """One Gauss-Newton step per sweep; random numbers depend on the seed and the step alone."""
+class DampedGaussNewton:
+    """One step per sweep; random numbers depend on the seed and the step alone."""
 
     descends = True
 
-    def __init__(self, objective: TowerObjective, settings: Settings = Settings(), seed: int = 0) -> None:  # noqa: B008
-        super().__init__(objective)
-        self.settings, self.seed = settings, seed
+    def __init__(self, objective: TowerObjective, settings: GaussNewton, seed: int = 0) -> None:
+        self.objective, self.settings, self.seed, self.last = objective, settings, seed, LastPoint(objective)
 
-    def fresh(self, theta: Both) -> NewtonMemory:
-        """The last length and direction, and the average of z²."""
-        settings = self.settings
-        return {
-            "length": 1.0,
-            "direction": zeros_like(theta) if settings.warm else None,
-            "squares": zeros_like(theta) if settings.diagonal else None,
-        }
+    def fresh(self, theta: Both) -> DampedState:
+        """Before the first step."""
+        return DampedState(theta=theta, damping=self.settings.damping)
 
-    def step(self, state: TowerState[NewtonMemory]) -> TowerState[NewtonMemory]:
+    def step(self, state: DampedState) -> DampedState:
         """One step."""
-        settings, point, memory = self.settings, self.at(state), state.memory
-        gradient = self.objective.gradient(point)
-        squares, last, scaling = memory["squares"], memory["direction"], None
-        if squares is not None:
-            squares, scaling = self._scaling(squares, point, state.steps)
-        start = None if last is None else leafwise(lambda d: d.dtype.type(settings.warm) * d, last)
-        direction = self._solve(point, gradient, scaling, start)
-        slope = inner(gradient, direction)
-        length = first_length(settings.schedule, memory["length"], state.steps)
-        length, point = backtrack(self.objective, point, direction, slope, length)
-        memory = {
-            "length": length or memory["length"],
-            "direction": direction if settings.warm else None,
-            "squares": squares,
-        }
-        return self.moved(point, memory, state.steps + 1)
-
-    def _scaling(self, squares: Both, point: TowerPoint, steps: int) -> tuple[Both, Both]:
-        """The average of z² with this step's, and 1/diag(G)."""
-        random, draws = np.random.default_rng([self.seed, steps]), 1 if steps else FIRST_DRAWS
-        for number in range(draws):
-            share = 1 - REMEMBERED if steps else 1 / (number + 1)
-            root = self.objective.curvature_root(point, random)
-            squares = leafwise(
-                lambda v, z, share=share: v.dtype.type(1 - share) * v + v.dtype.type(share) * z * z, squares, root
-            )
-        left, right = (
-            leafwise(lambda v, reg=reg: 1 / (v + v.dtype.type(reg or SMALL)), part)
-            for part, reg in zip(squares, self.objective.reg)
+        objective, settings, damping = self.objective, self.settings, state.damping
+        point = self.last.at(state.theta)
+        gradient = objective.gradient(point)
+        solve = preconditioner(objective, point, np.random.default_rng([self.seed, state.steps]))
+        direction, left = conjugate_gradients(
+            lambda d: plus(objective.product(point, d), damping, d),
+            lambda r: solve(r, damping),
+            leafwise(np.negative, gradient),
+            settings.cg_steps,
+            settings.cg_tol,
         )
-        return squares, (left, right)
-
-    def _solve(self, point: TowerPoint, gradient: Both, scaling: Both | None, start: Both | None) -> Both:
-        """Conjugate gradients on G s = −∇L."""
-
-        def scaled(residual: Both) -> Both:
-            return residual if scaling is None else leafwise(np.multiply, scaling, residual)
-
-        residual = leafwise(np.negative, gradient)
-        first = inner(residual, scaled(residual))
-        if start is None:
-            step = zeros_like(gradient)
-        else:
-            step = start
-            residual = plus(residual, -1.0, self.objective.product(point, step))
-        preconditioned = scaled(residual)
-        direction, size = preconditioned, inner(residual, preconditioned)
-        for _ in range(self.settings.steps):
-            if size <= self.settings.tol**2 * first or size == 0:
-                break
-            curved = self.objective.product(point, direction)
-            length = size / inner(direction, curved)
-            step = plus(step, length, direction)
-            residual = plus(residual, -length, curved)
-            preconditioned = scaled(residual)
-            before, size = size, inner(residual, preconditioned)
-            direction = plus(preconditioned, size / before, direction)
-        return step
+        slope = inner(gradient, direction)
+        foretold = 0.5 * (slope - inner(left, direction))
+        length, reached = backtrack(objective, point, direction, slope, 1.0)
+        fell = (reached.value - point.value) / foretold if length == 1 and foretold < 0 else 0.0
+        if fell < LOW:
+            damping *= GROWTH
+        elif fell > HIGH:
+            damping /= SHRINKAGE
+        damping = min(max(damping, LEAST), MOST)
+        return DampedState(**evaluated(self.last.reached(reached), state.steps + 1), damping=damping)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair.neural.objective import TowerObjective
-from everypair.neural.optimizers.estimates import RATIO, Draws, EstimateMemory
+from everypair.neural.optimizers.estimates import RATIO, Draws, Grams
 from everypair.neural.trees import Both
 
 
@@ -22,11 +22,7 @@ class RandomPairs:
         self.keys = self.draws.owners * self.shape[1] + self.draws.indices  # ascending
         self.size = max(1, round(ratio * len(self.keys)))
 
-    def fresh(self) -> EstimateMemory:
-        """Nothing."""
-        return {}
-
-    def __call__(self, theta: Both, memory: EstimateMemory, random: np.random.Generator) -> tuple[Both, EstimateMemory]:
+    def __call__(self, theta: Both, grams: Grams | None, random: np.random.Generator) -> tuple[Both, Grams | None]:
         """ĝ."""
         draws = self.draws
         users, items = (random.integers(size, size=self.size) for size in self.shape)
@@ -43,4 +39,4 @@ class RandomPairs:
         slopes[stored] += draws.slopes(numbers[stored], left[stored], right[stored])
         scale = np.prod(self.shape, dtype=np.float64) / self.size
         R = sp.csr_array((scale * slopes, (places[0], places[1])), shape=(len(U), len(V)))
-        return draws.assembled(theta, (R @ V, R.T @ U), sides), memory
+        return draws.assembled(theta, (R @ V, R.T @ U), sides), None

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair.neural.objective import TowerObjective
-from everypair.neural.optimizers.estimates import RATIO, Draws, EstimateMemory
+from everypair.neural.optimizers.estimates import RATIO, Draws, Grams
 from everypair.neural.trees import Both
 
 
@@ -25,11 +25,7 @@ class SampledBlock:
         self.sizes = tuple(max(1, round(ratio * size)) for size in self.shape)
         self.numbers = sp.csr_array((np.arange(1, len(rows.indices) + 1), rows.indices, rows.indptr), shape=self.shape)
 
-    def fresh(self) -> EstimateMemory:
-        """Nothing."""
-        return {}
-
-    def __call__(self, theta: Both, memory: EstimateMemory, random: np.random.Generator) -> tuple[Both, EstimateMemory]:
+    def __call__(self, theta: Both, grams: Grams | None, random: np.random.Generator) -> tuple[Both, Grams | None]:
         """ĝ."""
         draws = self.draws
         users, items = (np.sort(random.choice(*both, replace=False)) for both in zip(self.shape, self.sizes))
@@ -43,4 +39,4 @@ class SampledBlock:
         by_users = R @ V + p * (U @ (V.T @ (q * V)) - ours @ (theirs.T @ (q * V)))
         by_items = R.T @ U + q * (V @ (U.T @ (p * U)) - theirs @ (ours.T @ (p * U)))
         scale = np.prod(self.shape, dtype=np.float64) / np.prod(self.sizes)
-        return draws.assembled(theta, (scale * by_users, scale * by_items), sides), memory
+        return draws.assembled(theta, (scale * by_users, scale * by_items), sides), None

@@ -15,12 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair.neural.objective import TowerObjective
-from everypair.neural.optimizers.estimates import RATIO, Draws, EstimateMemory
+from everypair.neural.optimizers.estimates import RATIO, Draws, Grams
 from everypair.neural.towers import Embedded
 from everypair.neural.trees import Both, leafwise
 from everypair.types import Array
-
-Grams = tuple[Array, Array, Array, Array]  # UᵀPU, ŨᵀPU, VᵀQV, ṼᵀQV
 
 
 class Sample(NamedTuple):
@@ -94,13 +92,9 @@ class StoredPairsEstimate:
     def __init__(self, objective: TowerObjective, ratio: float = RATIO) -> None:
         self.sampler = Sampler(objective, ratio)
 
-    def fresh(self) -> EstimateMemory:
-        """Nothing."""
-        return {}
-
-    def __call__(self, theta: Both, memory: EstimateMemory, random: np.random.Generator) -> tuple[Both, EstimateMemory]:
+    def __call__(self, theta: Both, grams: Grams | None, random: np.random.Generator) -> tuple[Both, Grams | None]:
         """ĝ."""
         one, other = self.sampler(theta, random), self.sampler(theta, random)
         first = self.sampler.gradient(theta, one, other.grams())
         second = self.sampler.gradient(theta, other, one.grams())
-        return leafwise(lambda g, h: (g + h) / 2, first, second), memory
+        return leafwise(lambda g, h: (g + h) / 2, first, second), None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from everypair.neural.objective import TowerObjective
-from everypair.neural.optimizers.estimates import RATIO, EstimateMemory
+from everypair.neural.optimizers.estimates import RATIO, Grams
 from everypair.neural.optimizers.sg46 import Sampler
 from everypair.neural.trees import Both
 
@@ -22,15 +22,10 @@ class RunningGrams:
     def __init__(self, objective: TowerObjective, ratio: float = RATIO, alpha: float = ALPHA) -> None:
         self.sampler, self.alpha = Sampler(objective, ratio), alpha
 
-    def fresh(self) -> EstimateMemory:
-        """Zero matrices before the first step, as numbers that become matrices."""
-        return {"grams": [np.zeros((1, 1)) for _ in range(4)]}
-
-    def __call__(self, theta: Both, memory: EstimateMemory, random: np.random.Generator) -> tuple[Both, EstimateMemory]:
+    def __call__(self, theta: Both, grams: Grams | None, random: np.random.Generator) -> tuple[Both, Grams | None]:
         """ĝ."""
         one, other = self.sampler(theta, random), self.sampler(theta, random)
-        P, pulled_P, Q, pulled_Q = (
-            (1 - self.alpha) * before + self.alpha * now for before, now in zip(memory["grams"], other.grams())
-        )
-        gradient = self.sampler.gradient(theta, one, (P, pulled_P, Q, pulled_Q))
-        return gradient, {"grams": [P, pulled_P, Q, pulled_Q]}
+        now = other.grams()
+        before = [np.zeros_like(matrix) for matrix in now] if grams is None else grams
+        P, pulled_P, Q, pulled_Q = ((1 - self.alpha) * old + self.alpha * new for old, new in zip(before, now))
+        return self.sampler.gradient(theta, one, (P, pulled_P, Q, pulled_Q)), (P, pulled_P, Q, pulled_Q)

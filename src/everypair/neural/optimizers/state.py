@@ -1,4 +1,4 @@
-"""Where an optimiser stands: parameters, what it remembers of the way, and how many steps it took.
+"""Where an optimiser stands: parameters and how many steps it took; each one adds what it remembers of the way.
 
 All of it is trees of arrays and numbers, from which a later run goes on with the same bits.
 """
@@ -6,21 +6,18 @@ All of it is trees of arrays and numbers, from which a later run goes on with th
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any
 
 from everypair.neural.objective import TowerObjective, TowerPoint
 from everypair.neural.trees import Both
 from everypair.types import Array
 
-M = TypeVar("M")
 
-
-@dataclass(frozen=True)
-class TowerState(Generic[M]):
-    """Parameters of both towers, the optimiser's ``memory``, its steps so far; L and the factors where evaluated."""
+@dataclass(frozen=True, kw_only=True)
+class TowerState:
+    """Parameters of both towers and the number of steps so far; L and the factors where they were evaluated."""
 
     theta: Both
-    memory: M
     steps: int = 0
     objective: float | None = None
     left: Array | None = None
@@ -28,20 +25,28 @@ class TowerState(Generic[M]):
     rounding: float = 0.0
 
 
-class Evaluated(Generic[M]):
-    """Base of optimisers: the point of the last state is at hand, so that the next step need not evaluate it again."""
+def evaluated(point: TowerPoint, steps: int) -> dict[str, Any]:
+    """The fields of a :class:`TowerState` at an evaluated point."""
+    return {
+        "theta": point.theta, "steps": steps, "objective": point.value, "left": point.left, "right": point.right,
+        "rounding": point.rounding,
+    }  # fmt: skip
+
+
+class LastPoint:
+    """The objective, and the point where it was evaluated last: a step begins where the one before ended."""
 
     def __init__(self, objective: TowerObjective) -> None:
         self.objective = objective
-        self._last: TowerPoint | None = None
+        self.point: TowerPoint | None = None
 
-    def at(self, state: TowerState[M]) -> TowerPoint:
-        """The point of a state."""
-        if self._last is not None and self._last.theta is state.theta:
-            return self._last
-        return self.objective.at(state.theta)
+    def at(self, theta: Both) -> TowerPoint:
+        """The point at θ, evaluated unless it is the last one."""
+        if self.point is None or self.point.theta is not theta:
+            self.point = self.objective.at(theta)
+        return self.point
 
-    def moved(self, point: TowerPoint, memory: M, steps: int) -> TowerState[M]:
-        """The state at an evaluated point."""
-        self._last = point
-        return TowerState(point.theta, memory, steps, point.value, point.left, point.right, point.rounding)
+    def reached(self, point: TowerPoint) -> TowerPoint:
+        """Remember a point."""
+        self.point = point
+        return point

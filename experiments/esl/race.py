@@ -1,0 +1,234 @@
+"""Who gets to which objective in how many CPU seconds: every method from the same start, side by side in one process.
+
+    python experiments/esl/race.py [--data ml1m_9to1] [--methods adam=120 gauss-newton=60 …] [--starts …] [--seeds …]
+    python experiments/esl/race.py --report
+
+One cell for every (data, start, seed, method) in results/race/*.json: CPU seconds of the steps, L and MAP@5 along the
+way. A cell that is there with as many seconds as asked for is not run again: an interrupted run goes on where it was.
+The methods of a cell's (data, start, seed) take turns, always the one that has used least of the processor, so that
+whatever else the machine does slows all of them alike. Setting as in figure2.py: the paper's objective and towers, a
+twentieth of the training pairs left out of training for validation; ml1m_9to1 is the paper's own split, other data 9:1.
+
+    random   rows of ids of deviation 0.1, Glorot's matrices      glorot   rows of ids by Glorot's rule too
+
+``--report`` writes race.md and, for each data set, a picture as Figure 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from common import GLOROT, LAMBDA, RESULTS, cpu, figures, load, one_core, parse, start_of, tower_objective
+
+from everypair.data import split_entries
+from everypair.neural.optimizers.choose import OPTIMIZERS, make_optimizer
+
+STARTS = ("random", "glorot")
+MOST = 400  # points of a curve that are kept
+MARKS = (10, 15, 30, 60, 120, 240, 600)  # seconds of a peer
+
+
+def cell_path(folder: Path, data: str, start: str, seed: int, method: str) -> Path:
+    return folder / "race" / f"{data}-{start}-{seed}-{method}.json"
+
+
+def is_done(path: Path, seconds: float) -> bool:
+    return path.exists() and json.loads(path.read_text()).get("finished", 0) >= seconds
+
+
+class Runner:
+    """One method under way: its state, what it has used of the processor, and its curve."""
+
+    def __init__(self, method: str, objective: Any, theta: Any, parts: Any, seconds: float, points: int) -> None:
+        self.method, self.parts, self.seconds, self.points = method, parts, seconds, points
+        self.optimizer = make_optimizer(method, objective)
+        self.state = self.optimizer.fresh(theta)
+        self.spent, self.curve, self.measured = 0.0, [], 0
+        self.over = False
+
+    def step(self) -> bool:
+        """One sweep; whether there is something to be written."""
+        begin = cpu()
+        self.state = self.optimizer.step(self.state)
+        self.spent += cpu() - begin
+        value = float(self.state.objective)
+        self.over = self.spent >= self.seconds or not np.isfinite(value)
+        point = {"seconds": round(self.spent, 3), "steps": self.state.steps, "objective": value}
+        due = self.over or self.spent >= self.seconds * self.measured / self.points
+        if due or not self.curve or self.spent >= self.curve[-1]["seconds"] + self.seconds / MOST:
+            self.curve.append(point)
+        if due and np.isfinite(value):
+            train, validation, test = self.parts
+            self.measured += 1
+            factors = self.state.left, self.state.right
+            point["validation"] = figures(*factors, train, validation)["map@5"]
+            point["map@5"] = figures(*factors, train + validation, test)["map@5"]
+        return due
+
+
+def race(options: Any, start: str, seed: int, budgets: dict[str, float]) -> None:
+    """All methods of one (data, start, seed) that are not done yet."""
+    wanted = {
+        method: cell_path(options.results, options.data, start, seed, method) for method in budgets
+    }  # fmt: skip
+    wanted = {method: path for method, path in wanted.items() if not is_done(path, budgets[method])}
+    if not wanted:
+        return
+    train, test = load(options.data)
+    train, validation = split_entries(train, 0.05, random_state=1)
+    ending = GLOROT if start == "glorot" else ""
+    objective = tower_objective(train, options.data + ending, tuple(options.widths), options.rank)
+    theta = start_of(objective, seed)
+    parts = train, validation, test
+    about = {
+        "data": options.data, "start": start, "seed": seed, "widths": list(options.widths), "rank": options.rank,
+        "omega": float(objective.negatives.right.mean() * objective.negatives.left.mean()), "lambda": LAMBDA,
+        "processor": platform.processor() or platform.machine(),
+    }  # fmt: skip
+    runners = []
+    for method in wanted:
+        warm = make_optimizer(method, objective)
+        warm.step(warm.fresh(theta))  # kernels are loaded
+        runners.append(Runner(method, objective, theta, parts, budgets[method], options.points))
+    while running := [runner for runner in runners if not runner.over]:
+        runner = min(running, key=lambda runner: runner.spent)
+        if runner.step():
+            cell = {**about, "method": runner.method, "beside": sorted(wanted), "curve": runner.curve}
+            if runner.over:
+                cell["finished"] = runner.seconds
+                print(options.data, start, seed, runner.method, runner.curve[-1], flush=True)
+            path = wanted[runner.method]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fresh = path.with_suffix(".fresh")
+            fresh.write_text(json.dumps(cell))
+            fresh.replace(path)
+
+
+def read_cells(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted((folder / "race").glob("*.json"))]
+
+
+def lowest(cell: dict[str, Any], seconds: float) -> float | None:
+    """The lowest L until then; nothing where the run ended before."""
+    curve = [one for one in cell["curve"] if np.isfinite(one["objective"])]
+    if not curve or curve[-1]["seconds"] < 0.98 * seconds:
+        return None
+    return min((one["objective"] for one in curve if one["seconds"] <= 1.02 * seconds), default=None)
+
+
+def reached(cell: dict[str, Any], objective: float) -> float | None:
+    """When L was no higher."""
+    return next((one["seconds"] for one in cell["curve"] if one["objective"] <= objective), None)
+
+
+def best(cell: dict[str, Any]) -> dict[str, Any] | None:
+    """The point of the best validation."""
+    return max((one for one in cell["curve"] if "map@5" in one), key=lambda one: one["validation"], default=None)
+
+
+def number(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)
+
+
+def report(cells: list[dict[str, Any]]) -> str:
+    lines = ["# A race over every pair: objective and MAP@5 against CPU seconds", ""]
+    groups: dict[tuple[str, str, int], dict[str, Any]] = {}
+    for cell in cells:
+        groups.setdefault((cell["data"], cell["start"], cell["seed"]), {})[cell["method"]] = cell
+    lines += ["L in thousands after so many CPU seconds of one core; MAP@5 on the test where validation was best.", ""]
+    seconds = (1, 2, 5, *MARKS)
+    head = ["data", "start", "seed", "method", "CPU s", "steps", *(f"{one} s" for one in seconds), "MAP@5", "at s"]
+    lines += [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for (data, start, seed), methods in sorted(groups.items()):
+        for method, cell in sorted(methods.items()):
+            last, top = cell["curve"][-1], best(cell)
+            values = (lowest(cell, one) for one in seconds)
+            row = [data, start, str(seed), method, f"{last['seconds']:.0f}", str(last["steps"])]
+            row += [number(None if value is None else value / 1000, ".1f") for value in values]
+            row += ["–", "–"] if top is None else [f"{top['map@5']:.4f}", f"{top['seconds']:.1f}"]
+            lines.append(f"| {' | '.join(row)} |")
+    lines += ["", "Seconds of gauss-newton to a peer's lowest L so far, and their share of the peer's:", ""]
+    lines += ["| data | start | seed | peer | after s | its L | gauss-newton, s | share |", "|---" * 8 + "|"]
+    for (data, start, seed), methods in sorted(groups.items()):
+        for method, cell in sorted(methods.items()):
+            ours = methods.get("gauss-newton")
+            if method == "gauss-newton" or ours is None:
+                continue
+            for mark in MARKS:
+                bar = lowest(cell, mark)
+                if bar is None:
+                    continue
+                when = reached(ours, bar)
+                share = None if when is None else when / mark
+                row = [data, start, str(seed), method, str(mark), f"{bar / 1000:.1f} k", number(when, ".1f")]
+                lines.append(f"| {' | '.join(row)} | {number(share, '.2f')} |")
+    return "\n".join(lines) + "\n"
+
+
+def plot(folder: Path, data: str, cells: list[dict[str, Any]]) -> None:
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+    except ImportError:
+        print("matplotlib is not installed: no plot (pip install everypair[plot]).")
+        return
+    least = min(one["objective"] for cell in cells for one in cell["curve"])
+    figure, axes = plt.subplots(1, 2, figsize=(12, 4.5))
+    for cell in cells:
+        label = f"{cell['method']}, {cell['start']} {cell['seed']}"
+        curve = [one for one in cell["curve"] if np.isfinite(one["objective"])]
+        seconds = [one["seconds"] for one in curve]
+        axes[0].loglog(seconds, [max(one["objective"] / least - 1, 1e-4) for one in curve], label=label)
+        measured = [one for one in curve if "map@5" in one]
+        axes[1].semilogx([one["seconds"] for one in measured], [one["map@5"] for one in measured], marker=".")
+    axes[0].set(xlabel="CPU seconds", ylabel="relative difference to the lowest objective")
+    axes[0].legend(fontsize=7)
+    axes[1].set(xlabel="CPU seconds", ylabel="MAP@5")
+    figure.tight_layout()
+    figure.savefig(folder / f"race_{data}.png", dpi=100)
+    plt.close(figure)
+
+
+def budget(text: str) -> tuple[str, float]:
+    method, _, seconds = text.partition("=")
+    if method not in OPTIMIZERS or not seconds:
+        raise argparse.ArgumentTypeError(f"{text!r}: give METHOD=SECONDS with a method of {', '.join(OPTIMIZERS)}.")
+    return method, float(seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default="ml1m_9to1")
+    full = [(method, 600.0) for method in ("gauss-newton", "adam", "gd-diag", "newton")]
+    parser.add_argument("--methods", nargs="+", type=budget, default=full, metavar="METHOD=SECONDS")
+    parser.add_argument("--starts", nargs="+", default=["random"], choices=STARTS)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--points", type=int, default=20, help="how often MAP@5 is measured")
+    parser.add_argument("--widths", type=int, nargs="*", default=(256, 256))
+    parser.add_argument("--rank", type=int, default=128)
+    parser.add_argument("--report", action="store_true", help="only write the table and the pictures, from the cells")
+    small = [("gauss-newton", 0.01), ("adam", 0.01)]
+    options = parse(parser, RESULTS, methods=small, seeds=[0], points=2, widths=(4,), rank=3)
+    if not options.report:
+        one_core(options.smoke)
+        for start in options.starts:
+            for seed in options.seeds:
+                race(options, start, seed, dict(options.methods))
+    cells = read_cells(options.results)
+    if not cells:
+        raise SystemExit("there are no cells yet: run the script without --report first.")
+    (options.results / "race.md").write_text(report(cells))
+    print(report(cells))
+    for data in sorted({cell["data"] for cell in cells}):
+        plot(options.results, data, [cell for cell in cells if cell["data"] == data])
+
+
+if __name__ == "__main__":
+    main()
