@@ -90,10 +90,13 @@ def test_scores_are_sums_of_cosines(form, exponent):
 def test_a_row_does_not_depend_on_its_company(form):
     likes, counts = problem(users=300, items=60)
     model = ContentItems().fit(likes, item_features=form(counts))
-    whole = model.score_users()
+    items, scores = model.recommend(n=60, exclude_seen=False)
     for users in ([7], [290, 7, 3]):
-        assert np.array_equal(model.score_users(users), whole[users])
-    assert np.array_equal(ContentItems(n_threads=2).fit(likes, item_features=form(counts)).score_users(), whole)
+        for one, other in zip(model.recommend(users, n=60, exclude_seen=False), (items, scores)):
+            assert np.array_equal(one, other[users])
+    two = ContentItems(n_threads=2).fit(likes, item_features=form(counts))
+    assert np.array_equal(two.recommend(n=60, exclude_seen=False)[1], scores)
+    assert np.array_equal(two.score_users(), model.score_users())
 
 
 def test_similar_items_and_users_are_cosines():

@@ -15,20 +15,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.data.rows import StoredRows
 from everypair.features.feature_map import FeatureMap
 from everypair.features.rarity import RarityScaling
 from everypair.kernels.score_rows import sparse_scores
+from everypair.kernels.writable import writable_view
 from everypair.models.codec import storable
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.fitted import Answer, NamedValue, Newcomers
 from everypair.models.recommend.growth import appended, merged, new_events
 from everypair.models.recommend.item_item_state import signs
-from everypair.models.recommend.pair_scores import looked_up
+from everypair.models.recommend.pair_scores import scores_of_pairs
 from everypair.models.recommend.positions import checked_columns, checked_rows
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import Scores
-from everypair.retrieve.similar import UnitVectors, unit_rows
+from everypair.retrieve.index import Index
+from everypair.retrieve.similar import SparseVectors, UnitVectors
 from everypair.types import Array
 
 storable(RarityScaling)
@@ -63,34 +66,39 @@ class ContentState(NamedValue):
         return rows, columns
 
     @cached_property
-    def by_feature(self) -> Any:
-        """Xᵀ (csr, d × n): which items have a feature."""
-        return sp.csr_array(self.content.T)
+    def vectors(self) -> SparseVectors | Index:
+        """X, ready to be compared."""
+        return SparseVectors(self.content) if sp.issparse(self.content) else Index.of(self.content)
+
+    def prepare(self, n_threads: int) -> None:
+        """Turn X round, so that a profile finds the items that share its features."""
+        if isinstance(self.vectors, SparseVectors):
+            self.vectors.columns, self.vectors.zeros  # noqa: B018
 
     def known(self, users: NDArray[Any] | None) -> Answer:
         """Scores of users by position."""
-        return self._answer(self.interactions if users is None else self.interactions[users])
+        return self._answer(StoredRows.taken(self.interactions, users))
 
     def described(self, users: Newcomers, n_threads: int) -> Answer:
         """Scores of new users by their interactions: nothing has to be solved."""
-        return self._answer(self._rows_of(users))
+        return self._answer(StoredRows.of(self._rows_of(users)))
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
         """Scores of the pairs (users[t], items[t])."""
-        return looked_up(self, users, items, n_threads)
+        return scores_of_pairs(self, users, items, n_threads)
 
     def item_vectors(self) -> UnitVectors:
         """X, whose rows have length 1."""
-        return [(1.0, self.content)]
+        return [(1.0, self.vectors)]
 
     def user_vectors(self) -> UnitVectors:
         """Profiles, scaled to length 1."""
-        profiles = self._profiles(self.interactions)
+        profiles = signs(self.interactions) @ self.content
         if not sp.issparse(profiles):
-            return [(1.0, unit_rows(profiles))]
+            return [(1.0, Index.of(profiles).unit)]
         length = np.sqrt(np.asarray(profiles.multiply(profiles).sum(axis=1)).ravel())
         scale = (1 / np.where(length > 0, length, 1)).astype(profiles.dtype)
-        return [(1.0, sp.csr_array(sp.diags_array(scale) @ profiles))]
+        return [(1.0, SparseVectors(sp.csr_array(sp.diags_array(scale) @ profiles)))]
 
     def explain(self, user: int, item: int, n: int | None) -> Explanation:
         """Split a score into y_ui x_i·x_j of the items i that the user has, and again by the features they share."""
@@ -127,27 +135,24 @@ class ContentState(NamedValue):
             raise ValueError("give the interactions of new users.")
         return checked_rows(users.events, self.shape[1], self.interactions.dtype)
 
-    def _profiles(self, seen: Any) -> Any:
-        """YX of these rows, sparse or dense as X is."""
-        return signs(seen) @ self.content
-
-    def _answer(self, seen: Any) -> Answer:
-        rows, n_items = seen.shape
-        base = self.base
+    def _answer(self, seen: StoredRows) -> Answer:
+        base, vectors = self.base, self.vectors
+        likes = sp.csr_array((np.sign(seen.data), seen.indices, seen.indptr), shape=seen.shape)
 
         def fill(start: int, stop: int, out: Array) -> None:
-            profiles = self._profiles(seen[start:stop])
-            if sp.issparse(profiles):
-                other = self.by_feature
-                sparse_scores(
-                    0, stop - start, profiles.indptr.astype(np.int64), profiles.indices.astype(np.int32, copy=False),
-                    profiles.data, other.indptr, other.indices, other.data, base, out,
-                )  # fmt: skip
-            else:
-                for row, profile in enumerate(profiles):  # one by one: a row's bits do not depend on its company
-                    np.matmul(self.content, profile, out=out[row])
-                out += base
+            if isinstance(vectors, Index):
+                out[:] = base
+                return
+            profiles, other = likes[start:stop] @ self.content, vectors.columns
+            parts = (other.indptr, other.indices, other.data, base)
+            sparse_scores(
+                0, stop - start, profiles.indptr.astype(np.int64), profiles.indices.astype(np.int32, copy=False),
+                profiles.data, *map(writable_view, parts), out,
+            )  # fmt: skip
 
+        rows, n_items = seen.shape
+        if isinstance(vectors, Index):
+            return Answer(Scores(rows, n_items, base.dtype, fill, likes @ self.content, vectors), seen)
         return Answer(Scores(rows, n_items, base.dtype, fill), seen)
 
     def _with_users(self, users: Newcomers) -> ContentState:
