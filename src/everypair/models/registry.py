@@ -48,6 +48,12 @@ ESTIMATORS = {
         "every item from the others a user has; new users need no fitting",
         ("similar_items", "explain", *GROWS),
     ),
+    "ContentItems": Entry(
+        f"{RECOMMEND}.content_items",
+        "recommender",
+        "items like those a user has, by words or other features: one event is enough",
+        ("similar_items", "similar_users", "explain", *GROWS),
+    ),
     "BPR": Entry(
         f"{RECOMMEND}.rivals.bpr",
         "recommender",
