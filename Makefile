@@ -7,7 +7,7 @@ ifneq ($(SHARED_DATA),)
 export EVERYPAIR_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
-.PHONY: demo test test-blas slow lint format bench docs wheel clean
+.PHONY: demo test test-blas slow lint format bench reproduce docs wheel clean
 
 demo: $(VENV)/.core
 	$(BIN)/everypair demo
@@ -39,6 +39,9 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/multilabel.py cost
 	$(BIN)/python benchmarks/labels.py missing
 	$(BIN)/python benchmarks/labels.py wiki
+
+reproduce: $(VENV)/.dev
+	$(BIN)/python experiments/reproduce.py --quick
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict

@@ -59,6 +59,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/leml/full_labels.py": [[]],
     "experiments/leml/missing_labels.py": [[]],
     "experiments/leml/scaling.py": [[]],
+    "experiments/leml/theory.py": [[]],
     "experiments/negsel/figure1.py": [[]],
     "experiments/negsel/figures23.py": [[]],
     "experiments/negsel/table4.py": [[]],
@@ -74,6 +75,7 @@ RUNS: dict[str, list[list[str]]] = {
         ["--data", "delicious", "--formulations", "LR-wSQ"],
     ],
     "experiments/ocsmf/table_nystrom.py": [["--data", "delicious"]],
+    "experiments/reproduce.py": [["--only", "leml.theorem3"]],
 }
 # script → what must have been run before, into the same folder
 BEFORE = {
@@ -157,7 +159,9 @@ def test_smoke(script, execute, tmp_path, capsys):
     smoke(execute, script, tmp_path)
     assert capsys.readouterr().out
     tables = [path for path in tmp_path.glob("*.md") if path.name != "README.md"]
-    assert tables or script.startswith(("benchmarks", "experiments/blend", "experiments/defaults"))
+    assert tables or script.startswith(
+        ("benchmarks", *(f"experiments/{name}" for name in ("blend", "defaults", "repro")))
+    )
     for path in tables:
         assert "nan" not in path.read_text()
         assert path.with_suffix(".json").exists() or path.name == "defaults.md"

@@ -86,7 +86,12 @@ def run(known: Known, variant: dict[str, Any], options: Any) -> dict[str, Any]:
     place, multiple, graph_reg = SIDES.index(known.side), variant["own"], variant["graph_reg"]
     reg = list(OneClassMF(rank=options.rank, max_iter=1).fit(known.train).reg_)  # the default ridges
     reg[place] *= multiple or 1
-    side = Side(own_vectors=multiple > 0, feature_reg=variant["feature_reg"] or "auto", graph_reg=graph_reg or 0.0)
+    side = Side(
+        own_vectors=multiple > 0,
+        feature_reg=variant["feature_reg"] or "auto",
+        graph_reg=graph_reg or 0.0,
+        cold="weights",
+    )
     model = OneClassMF(
         rank=options.rank, reg=tuple(reg), max_iter=options.sweeps, tol=0, random_state=0, n_threads=options.threads,
     ).set_params(**{f"{known.side}s": side})  # fmt: skip

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from everypair.models.files import load
     from everypair.models.multilabel import MultiLabelMF
     from everypair.models.recommend.blend.blend import Blend
+    from everypair.models.recommend.content_items import ContentItems
     from everypair.models.recommend.counts import Popularity
     from everypair.models.recommend.item_item import ItemItem
     from everypair.models.recommend.one_class import OneClassMF
@@ -32,6 +33,7 @@ __all__ = [
     "MLRM",
     "Blend",
     "Checkpoint",
+    "ContentItems",
     "EnsembleMF",
     "GaussNewton",
     "InterruptedTraining",

@@ -206,6 +206,16 @@ def test_explanations_add_up(folder, run):
     assert "5 more" in run("explain", "model.ep", "u3", "film 3", "-n", 2).stdout
 
 
+def test_explanations_name_what_items_share(folder, run):
+    told = ("--model", "ContentItems", "--item-features", "films.csv", "--item-kind", "kind=category")
+    run("fit", "events.csv", "-o", "content.ep", *told)
+    told = json.loads(run("explain", "content.ep", "u3", "film 3", "--json").stdout)
+    (kind,), (share,) = told["features"], told["feature_contributions"]
+    assert kind.startswith("kind=")
+    assert told["base"] + share == pytest.approx(told["score"], abs=1e-6)
+    assert kind in run("explain", "content.ep", "u3", "film 3", "-n", 2).stdout
+
+
 def test_inspect_a_model_and_a_log(folder, run):
     told = json.loads(run("inspect", "model.ep", "--json").stdout)
     assert (told["model"], told["users"], told["items"], told["pairs"]) == ("OneClassMF", 44, 21, 274)

@@ -19,6 +19,7 @@ from everypair import (
     BPR,
     MLRM,
     Blend,
+    ContentItems,
     EnsembleMF,
     ItemItem,
     MultiLabelMF,
@@ -73,6 +74,8 @@ RECOMMENDERS = {
     "bpr": lambda: BPR(**FEW).fit(EVENTS),
     "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, item_features=RIGHT),
     "item-item, all": lambda: ItemItem(neighbors=None).fit(LIKES),
+    "content": lambda: ContentItems().fit(EVENTS, item_features=LEFT[:N]),
+    "content, dense": lambda: ContentItems(idf_exponent=0.5, dtype="float64").fit(EVENTS, item_features=RIGHT),
     "popularity": lambda: Popularity().fit(EVENTS),
     "two towers": lambda: TwoTower(widths=(4,), **FEW).fit(EVENTS, **SIDES),
     "blend": lambda: Blend(

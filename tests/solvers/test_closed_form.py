@@ -68,19 +68,35 @@ def test_full_rank_is_least_squares_of_least_norm():
     np.testing.assert_allclose(W @ H.T, np.linalg.pinv(twice) @ Y, atol=1e-10)
 
 
-def test_alternating_minimisation_reaches_it_as_the_ridge_vanishes():
-    best = error(claim(X, Y, RANK))
+def alternated(X, ridge, seed=0):
+    """Alternating minimisation for every label known and the squared loss."""
     pairs = Pairs.from_matrix(Y, dtype=np.float64)
     negatives = Negatives.from_scheme(pairs, 1.0)
     objective = Objective(
-        pairs, "squared", negatives, Ridge.checked(1e-9, 0), dtype=np.float64,
-        side_information=(SideInformation(Features(X), 1e-9, own=False), None),
+        pairs, "squared", negatives, Ridge.checked(ridge, 0), dtype=np.float64,
+        side_information=(SideInformation(Features(X), ridge, own=False), None),
     )  # fmt: skip
     solver = Alternating(objective, None, SideSteps("tron", steps=4, cg_tol=1e-6, cg_steps=200))
-    start = random_start(objective, Layout(RANK), np.random.default_rng(0))
-    outcome = run(solver, start, StopRules(400, 1e-14))
+    start = random_start(objective, Layout(RANK), np.random.default_rng(seed))
+    return run(solver, start, StopRules(400, 1e-14))
+
+
+def test_alternating_minimisation_reaches_it_as_the_ridge_vanishes():
+    best = error(claim(X, Y, RANK))
+    outcome = alternated(X, 1e-9)
     assert outcome.history[0]["objective"] > best * 1.001  # there was something to do
     assert outcome.state.objective == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_orthogonal_rows_of_features_every_start_leads_to_the_global_optimum(seed):
+    """XᵀX = I: Z = the leading singular values of XᵀY, each less λ, is the best of its rank under λ‖Z‖ (trace norm)."""
+    columns, ridge = np.linalg.qr(X)[0], 0.3
+    left, values, right = np.linalg.svd(columns.T @ Y, full_matrices=False)
+    shrunk = np.maximum(values[:RANK] - ridge, 0)
+    best = error((left[:, :RANK] * shrunk) @ right[:RANK], columns) + ridge * shrunk.sum()
+    assert shrunk.min() > 0
+    assert alternated(columns, ridge, seed).state.objective == pytest.approx(best, rel=1e-9)
 
 
 def test_cplst_is_the_same_matrix():

@@ -32,10 +32,17 @@ def explain(
     names, shares = why.items.tolist(), why.contributions.tolist()
     if run.json_output:
         values = {"user": row, "item": column, "score": why.score, "base": why.base}
-        show({**values, "items": names[:n], "contributions": shares[:n]})
+        values |= {"items": names[:n], "contributions": shares[:n]}
+        if why.features is not None and why.feature_contributions is not None:
+            values |= {"features": why.features.tolist()[:n]}
+            values |= {"feature_contributions": why.feature_contributions.tolist()[:n]}
+        show(values)
         return
     rows = [[str(name), f"{share:+.4f}"] for name, share in zip(names[:n], shares[:n])]
     if len(names) > n:
         rows.append([f"{len(names) - n} more", f"{sum(shares[n:]):+.4f}"])
     rows += [["(without any of them)", f"{why.base:+.4f}"], ["score", f"{why.score:+.4f}"]]
     table(["because of", "contribution"], rows, f"{row} and {column}")
+    if why.features is not None and why.feature_contributions is not None:
+        shared = zip(why.features.tolist()[:n], why.feature_contributions.tolist())
+        table(["which share", "contribution"], [[str(name), f"{share:+.4f}"] for name, share in shared])

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from everypair.check import as_csr, dense_array
 from everypair.features.named_columns import Seen, named_columns
@@ -68,6 +69,19 @@ class FeatureMap:
     def seen(self, group: str | None = None) -> Seen:
         """What training saw of a group, or of features without groups."""
         return Seen(self.columns.get(group or ONE_MATRIX), self.encoders.get(group or ONE_MATRIX))
+
+    def names_of(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """The names of columns of X, or these columns where no group has names; a group without has numbers behind its.
+
+        >>> FeatureMap("X", {"tags": 2, "age": 1}, 3, columns={"tags": ("new", "red")}).names_of(np.array([2, 1]))
+        array(['age 0', 'red'], dtype=object)
+        """
+        if not self.columns:
+            return columns
+        names: list[str] = []
+        for group, width in (self.widths or {ONE_MATRIX: self.width}).items():
+            names += self.columns.get(group) or (f"{group} {place}" for place in range(width))
+        return np.array([*names, "constant"], object)[columns]
 
     def __call__(self, features: Any, rows: int | None = None, dtype: Any = np.float64) -> Any:
         """Return X for these entities, checked to be like those of training (and ``rows`` many)."""

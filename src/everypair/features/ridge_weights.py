@@ -63,6 +63,16 @@ def feature_norms(A: Any, T: Any, ridge: float, sample_weight: Matrix | None = N
     return np.sqrt(squares)
 
 
+def ridge_weights(A: Any, T: Any, ridge: float) -> Matrix:
+    """Return W itself (d × k), for a few dense targets T (n × k).
+
+    >>> ridge_weights(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[1.0], [1.0]]), ridge=1.0).round(3).tolist()
+    [[0.5], [0.4]]
+    """
+    with single_threaded_blas():
+        return _weights_of(A, ridge)(T)
+
+
 def _weights_of(A: Any, ridge: float) -> Callable[[Matrix], Matrix]:
     """What makes columns of W of columns of T."""
     n, d = A.shape

@@ -55,6 +55,12 @@ ESTIMATORS = {
         ("similar_items", "explain", *GROWS),
         state=f"{RECOMMEND}.item_item_state",
     ),
+    "ContentItems": Entry(
+        f"{RECOMMEND}.content_items",
+        "recommender",
+        "items like those a user has, by words or other features: one event is enough",
+        ("similar_items", "similar_users", "explain", *GROWS),
+    ),
     "BPR": Entry(
         f"{RECOMMEND}.rivals.bpr",
         "recommender",

@@ -25,7 +25,7 @@ def double(**params):
     fixed = {"rank": 3, "random_state": 0, "dtype": "float64", "max_iter": 5, "reg": 1.0, "reg_exponent": 0.5}
     fixed["n_threads"] = 1  # on problems of this size a second one costs time
     kind = params.pop("kind", OneClassMF)
-    return kind(**{**fixed, **with_sides(params)})
+    return kind(**{**fixed, **with_sides({"cold": "weights", **params})})  # what training itself learns of features
 
 
 def with_sides(params):

@@ -145,8 +145,9 @@ def test_new_users_of_known_groups_are_understood():
 
 def test_sampled_negatives():
     model = SubsampledMF(
-        rank=3, loss="logistic", random_state=0, dtype="float64", biases=True, users=Side(fit_intercept=True)
-    )
+        rank=3, loss="logistic", random_state=0, dtype="float64", biases=True,
+        users=Side(fit_intercept=True, cold="weights"),
+    )  # fmt: skip
     model.fit(MATRIX, user_features=LEFT, item_features=RIGHT)
     expected = prepared(LEFT, False, True) @ model.user_feature_weights_
     expected[:, 4] = 1

@@ -15,11 +15,13 @@ from everypair.distribute.sharded_pairs import ShardedPairs
 from everypair.distribute.solving.set_up import ShardTerms
 from everypair.distribute.solving.train import train_on_cluster
 from everypair.models.recommend.cluster_factors import ClusterFactors
+from everypair.models.recommend.cold import learnt_newcomers
 from everypair.models.recommend.factorization import OneClassState
 from everypair.models.recommend.places import FitArguments, trained_fields
 from everypair.models.recommend.plan import Plan
 from everypair.models.recommend.side import SideData, read_sides
 from everypair.models.recommend.training_data import aligned_features
+from everypair.parallel import resolve_threads
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.solvers.choose import Newton
 from everypair.solvers.half_step import RowSteps
@@ -127,4 +129,6 @@ class There:
         there = ClusterFactors(ShardedFactors(data.stored, state.left, state.right), sides, weights, fields)
         size = sum(data.stored.shape) * plan.layout.columns * plan.dtype.itemsize + data.stored.nnz * 8
         gather = self.cluster.gather
-        return there.gathered() if (size <= GATHERED_BYTES if gather == "auto" else gather) else there
+        if not (size <= GATHERED_BYTES if gather == "auto" else gather):
+            return there
+        return learnt_newcomers(there.gathered(), data.sides, resolve_threads(model.n_threads))

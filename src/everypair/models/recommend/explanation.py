@@ -10,7 +10,7 @@ for every loss: r_j is the slope of the loss at the pair, less the negative it r
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from everypair.types import Array
 class Explanation(NamedTuple):
     """``base`` + Σ ``contributions`` = ``score``; contributions of ``items``, the largest (in size) first.
 
+    A model that compares by features splits the same sum once more, into ``feature_contributions`` of ``features``
+    (their names, or their columns where they have none); others have None there.
+
     >>> from everypair import OneClassMF
     >>> events = [("ann", "rain"), ("ann", "iron"), ("bob", "rain"), ("bob", "blue"), ("cem", "iron")]
     >>> why = OneClassMF(rank=2, random_state=0).fit(events).explain("ann", "blue")
@@ -34,6 +37,8 @@ class Explanation(NamedTuple):
     base: float
     items: NDArray[np.int64]
     contributions: Array
+    features: NDArray[Any] | None = None
+    feature_contributions: Array | None = None
 
 
 def explain_pair(problem: RowProblem, user: Array, fixed: FixedSide, column: int, n: int | None) -> Explanation:

@@ -16,6 +16,7 @@ from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
 from everypair.features.matrix import Features
 from everypair.models.codec import storable
+from everypair.models.recommend.cold import ColdFactors
 from everypair.models.recommend.explanation import Explanation, explain_pair
 from everypair.models.recommend.factors import TrainedState
 from everypair.models.recommend.fitted import Newcomers
@@ -56,6 +57,7 @@ class FactorizationState(TrainedState):
     own_vectors: tuple[bool, bool]
     graphs: tuple[bool, bool]
     weighting: DegreeWeighting | None = None
+    cold: tuple[ColdFactors | None, ColdFactors | None] = (None, None)
 
     def check(self) -> None:
         """Factors, and everything that has an entry per user, item, stored pair or factor."""
@@ -68,6 +70,9 @@ class FactorizationState(TrainedState):
                 check_array("negatives", self.negatives.value[side], size, self.negatives.value[0].shape[1])
             if self.feature_weights[side] is not None:
                 check_array("feature_weights", self.feature_weights[side], None, self.user_factors.shape[1])
+            cold, reader = self.cold[side], self.feature_maps[side]
+            if cold is not None and reader is not None:
+                cold.check(reader.width + reader.fit_intercept, self.user_factors.shape[1])
         if self.targets is not None:
             check_array("targets", self.targets, self.interactions.nnz)
 
@@ -116,10 +121,17 @@ class FactorizationState(TrainedState):
         """Factors of new entities whose events are ``rows``, with ``targets`` of the same pattern."""
         check_description(rows, new)
         if rows is None:
-            return self.from_features(side, new.features, None, n_threads)
+            return self.of_newcomers(side, new.features, n_threads)
         aligned = self.aligned_targets(rows, targets)
         centers = None if new.features is None else self.from_features(side, new.features, rows.shape[0], n_threads)
         return self.fold_in(side, rows, new.weights, new.values, centers, aligned, n_threads)
+
+    def of_newcomers(self, side: int, features: Any, n_threads: int) -> Array:
+        """Factors of new entities known by their features alone: what regression says of them, or XW."""
+        cold = self.cold[side]
+        if cold is None:
+            return self.from_features(side, features, None, n_threads)
+        return cold(self.map_of(side)(features, None, self.item_factors.dtype), n_threads)
 
     def from_features(self, side: int, features: Any, count: int | None, n_threads: int) -> Array:
         """XW of new entities."""

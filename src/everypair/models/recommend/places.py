@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from everypair.data.pairs import Counted, Pairs
 from everypair.data.weighting import DegreeWeighting
+from everypair.models.recommend.cold import learnt_newcomers
 from everypair.models.recommend.factorization import OneClassState
 from everypair.models.recommend.plan import Plan
 from everypair.models.recommend.side import SideData, read_sides
@@ -119,7 +120,7 @@ class Here:
             negative_weight=plan.negative_weight, weighting=data.weighting,
             **learnt_fields(objective, outcome, plan.layout, data.sides),
         )  # fmt: skip
-        return data.source.named(state)
+        return data.source.named(learnt_newcomers(state, data.sides, self.n_threads))
 
 
 def learnt_fields(

@@ -11,6 +11,7 @@ from everypair.features.laplacian import Laplacian
 from everypair.features.matrix import Features
 from everypair.models.codec import storable
 from everypair.models.parameters import number, or_auto
+from everypair.models.recommend.cold import KINDS as KINDS_OF_COLD
 from everypair.models.recommend.positions import KINDS
 from everypair.problem.embedding import SideInformation
 
@@ -27,6 +28,9 @@ class Side:
     fit_intercept : append a constant 1 to the features.
     graph_reg : the weight λ_g of the graph.
     normalize_graph : whether L is normalised by the nodes' degrees.
+    cold : how those without events get factors from features, beside own vectors: by a ``"linear"`` or a ``"kernel"``
+        ridge regression on features of the factors that training found (:mod:`everypair.models.recommend.cold`), or
+        ``"weights"``, the XW of training. Without own vectors, and for models that stay on a cluster, it is XW.
 
     Examples
     --------
@@ -41,11 +45,13 @@ class Side:
     fit_intercept: bool = False
     graph_reg: float = 0.1
     normalize_graph: bool = False
+    cold: str = "linear"
 
     def __post_init__(self) -> None:
         """Refuse what is no number or no switch."""
         or_auto(number(least=0))("feature_reg", self.feature_reg)
         check.number("graph_reg", self.graph_reg, least=0)
+        check.one_of("cold", self.cold, KINDS_OF_COLD)
         for name in ("own_vectors", "normalize", "fit_intercept", "normalize_graph"):
             check.flag(name, getattr(self, name))
 
@@ -68,20 +74,21 @@ class Side:
                     f"{name} must be {entities} × {entities}, one row per entity, got {laplacian.matrix.shape}."
                 )
         if matrix is None and laplacian is None:
-            return SideData(None, None)
+            return SideData(None, None, self.cold)
         reg = None if isinstance(self.feature_reg, str) else float(self.feature_reg)
         information = SideInformation(matrix, reg, bool(self.own_vectors), laplacian, float(self.graph_reg))
-        return SideData(information, feature_map)
+        return SideData(information, feature_map, self.cold)
 
 
 storable(Side)
 
 
 class SideData(NamedTuple):
-    """What is known of a side, and how later features are read."""
+    """What is known of a side, how later features are read, and what makes factors of them."""
 
     information: SideInformation | None
     feature_map: FeatureMap | None
+    cold: str
 
 
 def check_side(name: str, value: Any) -> Side:

@@ -17,6 +17,7 @@ from everypair.models.codec import storable
 from everypair.models.estimator import FittedAttribute
 from everypair.models.parameters import Training, checked, estimator, number, parameter, stop_rules
 from everypair.models.recommend.attributes import FactorizationAttributes
+from everypair.models.recommend.cold import learnt_newcomers
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.factorization import FactorizationState, check_rank, stored_row
 from everypair.models.recommend.factorization_parameters import SideParameters
@@ -232,14 +233,13 @@ class SubsampledMF(SubsampledParameters, SideParameters, FactorizationAttributes
             identity=(self, pairs, information, data.validation, None if start is None else begin),
         )  # fmt: skip
         rows, columns = drawn[0]
-        self.state_ = data.named(
-            SubsampledState(
-                interactions=training, targets=pairs.targets, ridge=ridge, sampling=sampling, n_sampled=count,
-                sampled_value=value, fold_in_seed=fold_in_seed,
-                sampled=sp.csr_array((np.full(len(rows), -1, dtype), (rows, columns)), shape=pairs.shape),
-                **learnt_fields(objective, outcome, layout, sides),
-            )
+        state = SubsampledState(
+            interactions=training, targets=pairs.targets, ridge=ridge, sampling=sampling, n_sampled=count,
+            sampled_value=value, fold_in_seed=fold_in_seed,
+            sampled=sp.csr_array((np.full(len(rows), -1, dtype), (rows, columns)), shape=pairs.shape),
+            **learnt_fields(objective, outcome, layout, sides),
         )  # fmt: skip
+        self.state_ = data.named(learnt_newcomers(state, sides, threads))
         return self
 
 

@@ -1,0 +1,69 @@
+"""The page: how much of the five papers is seen here, then every table, figure and claim with its verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from reproduction import ledger
+from reproduction.entry import EXPERIMENTS, KINDS, STATES, Entry, Verdict
+
+HEAD = """# Reproduction
+
+<!-- made by python experiments/reproduce.py --report -->
+
+What five papers print and claim, beside what this library measures. A verdict is computed from stored results by a
+function of `experiments/reproduction/`, never typed in: **confirmed**, **partly**, **refuted** (the opposite is seen
+here), **untested** (it could be run with the data at hand and was not) or **no data** (it needs data that are not at
+hand). Parameters are chosen inside the training data unless a line says otherwise.
+"""
+USE = """
+```
+python experiments/reproduce.py --quick           # minutes: what small runs say
+python experiments/reproduce.py --full --only ID  # writes results anew, then this page
+python experiments/reproduce.py --status          # which results are older than the code
+```
+"""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _counts(verdicts: Sequence[Verdict]) -> str:
+    counts = Counter(verdict.state for verdict in verdicts)
+    return " | ".join(str(counts[state] or "–") for state in STATES)
+
+
+def written(papers: Mapping[str, str], entries: Sequence[Entry], folder: Path = EXPERIMENTS) -> str:
+    """The page in Markdown, from what is stored below ``folder``."""
+    verdicts = {entry.id: entry.verdict(folder) for entry in entries}
+    lines = [HEAD, f"| paper | | {' | '.join(STATES)} |", "|---|---|" + "---|" * len(STATES)]
+    for paper in papers:
+        for kind in KINDS:
+            here = [verdicts[entry.id] for entry in entries if entry.paper == paper and entry.kind == kind]
+            name = f"[{paper.upper()}](#{paper})" if kind == KINDS[0] else ""
+            lines.append(f"| {name} | {kind}s | {_counts(here)} |")
+    lines += [f"| all | {len(entries)} | {_counts(list(verdicts.values()))} |", USE]
+    for paper, title in papers.items():
+        lines += [f"## {paper.upper()}", "", f"*{title}*", ""]
+        for kind in KINDS:
+            here = [entry for entry in entries if entry.paper == paper and entry.kind == kind]
+            if here:
+                lines += [f"### {paper.upper()}: {kind}s", "", "| | published | here | |", "|---|---|---|---|"]
+                lines += [_row(entry, verdicts[entry.id], folder) for entry in here] + [""]
+    return "\n".join(lines)
+
+
+def _row(entry: Entry, verdict: Verdict, folder: Path) -> str:
+    """A row: what it is, what the paper prints, what is seen here and how that was made."""
+    here = verdict.sentence
+    if entry.differs:
+        here += f" *Differs: {entry.differs}.*"
+    if entry.tests:
+        here += f" Held by {', '.join(f'`{path}`' for path in entry.tests)}."
+    elif verdict.state in STATES[:3] and (made := ledger.made(entry, folder)):
+        here += f" Made: {made}."
+    cells = (f"{entry.title} `{entry.id}`", entry.published, here, f"**{verdict.state}**")
+    return f"| {' | '.join(map(_cell, cells))} |"

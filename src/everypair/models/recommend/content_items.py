@@ -1,0 +1,78 @@
+"""ContentItems: what is like the things a user has, by words, tags or any other features of items."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from everypair import check
+from everypair.data.pairs import Pairs
+from everypair.features.feature_map import FeatureMap
+from everypair.features.rarity import RarityScaling, scaled_text
+from everypair.models.estimator import FittedAttribute
+from everypair.models.parameters import Threads, checked, estimator, number, parameter
+from everypair.models.recommend.content_state import ContentState
+from everypair.models.recommend.item_item_state import base_of
+from everypair.models.recommend.recommender import Recommender
+from everypair.models.recommend.training_data import training_data
+
+
+@estimator
+class ContentItems(Threads, Recommender):
+    """Score s_uj = Σ_{i∈Ω_u} y_ui x_i·x_j: how like the items that a user has is an item, by the features of both.
+
+    x_i are the features of item i, rare ones weighing more (idf^``idf_exponent``; counts become 1 + ln count first), in
+    a row of length 1; y_ui is 1 for a like and −1 for a dislike. Nothing is trained and nothing is learnt of other
+    users, so one event and an item nobody has seen are enough: the model for users with a single event, and a part for
+    a :class:`~everypair.Blend` beside models that learn from events. A thousandth of an item's share of all users is
+    added to its scores, as in :class:`~everypair.ItemItem`: it orders what content does not tell apart.
+
+    Attributes
+    ----------
+    content_ : X (n × d), sparse or dense as the features are.
+
+    Examples
+    --------
+    >>> events = {"user": ["ann", "bob"], "item": ["lentil soup", "chess"]}
+    >>> words = {"kitchen": [1, 0, 1, 0], "game": [0, 1, 0, 1]}
+    >>> import pandas as pd
+    >>> features = pd.DataFrame(words, index=["lentil soup", "chess", "bread", "cards"])
+    >>> model = ContentItems().fit(events, item_features=features.iloc[:2])
+    >>> model.add_items(features=features.iloc[2:]).tolist()  # nobody has seen these
+    ['bread', 'cards']
+    >>> model.recommend(["ann", "bob"], n=1)[0].tolist()
+    [['bread'], ['cards']]
+    >>> model.explain("ann", "bread").features.tolist()
+    ['kitchen']
+    """
+
+    idf_exponent: float = parameter(
+        1.0, "power of idf in the weight of a feature; 0 weighs all features alike.", number(least=0)
+    )
+    dtype: str = parameter("float32", '"float32" or "float64".', lambda name, value: check.float_dtype(value))
+
+    fitted_class: ClassVar[type] = ContentState
+    reads_features: ClassVar[tuple[bool, bool]] = (False, True)
+    content_ = FittedAttribute()
+
+    def fit(self, interactions: Any, *, item_features: Any = None) -> Self:
+        """Read interactions, events or a matrix as :meth:`OneClassMF.fit` takes, and a row of features per item."""
+        values = checked(self)
+        if item_features is None:
+            raise ValueError(
+                "ContentItems compares items by their features: give fit(…, item_features=X), a row per item, or use "
+                "ItemItem, which compares them by their users."
+            )
+        data = training_data(interactions, features=(None, item_features))
+        matrix = Pairs.from_matrix(data.matrix, dtype=values.dtype).to_csr()
+        reader = FeatureMap.of(data.features[1], "item_features")
+        raw = reader(data.features[1], matrix.shape[1], values.dtype)
+        scaling = RarityScaling.of(raw, values.idf_exponent, scaled_text(reader))
+        self.state_ = data.named(
+            ContentState(
+                content=scaling(raw), reader=reader, scaling=scaling,
+                base=base_of(matrix, np.ones(matrix.shape[0])), interactions=matrix,
+            )
+        )  # fmt: skip
+        return self

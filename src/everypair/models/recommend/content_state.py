@@ -1,0 +1,187 @@
+"""Content, fitted: s_uj = base_j + Σ_{i∈Ω_u} y_ui x_i·x_j, a user's items added up and compared with every item.
+
+    S = base + (YX)Xᵀ
+
+Y has 1 for a like and −1 for a dislike, X a row of length 1 for every item. A user's row of YX is the user's profile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from everypair.data.rows import StoredRows
+from everypair.features.feature_map import FeatureMap
+from everypair.features.rarity import RarityScaling
+from everypair.kernels.score_rows import sparse_scores
+from everypair.kernels.writable import writable_view
+from everypair.models.codec import storable
+from everypair.models.recommend.explanation import Explanation
+from everypair.models.recommend.fitted import Answer, NamedValue, Newcomers
+from everypair.models.recommend.growth import appended, merged, new_events
+from everypair.models.recommend.item_item_state import signs
+from everypair.models.recommend.pair_scores import scores_of_pairs
+from everypair.models.recommend.positions import checked_columns, checked_rows
+from everypair.models.state_checks import check_array, check_matrix
+from everypair.problem.layout import LEFT, RIGHT
+from everypair.retrieve import Scores
+from everypair.retrieve.index import Index
+from everypair.retrieve.similar import SparseVectors, UnitVectors
+from everypair.types import Array
+
+storable(RarityScaling)
+
+
+@storable
+@dataclass(frozen=True, kw_only=True)
+class ContentState(NamedValue):
+    """X as it is compared (csr or dense, n × d), how later rows become such, the base of scores, what users have."""
+
+    content: Any
+    reader: FeatureMap
+    scaling: RarityScaling
+    base: Array
+    interactions: Any
+
+    def check(self) -> None:
+        """Refuse content that does not fit the interactions or what reads it."""
+        n_users, n_items = self.shape
+        check_matrix("interactions", self.interactions, (n_users, n_items))
+        check_array("base", self.base, n_items)
+        check_array("weights", self.scaling.weights, self.reader.width)
+        if sp.issparse(self.content):
+            check_matrix("content", self.content, (n_items, self.reader.width))
+        else:
+            check_array("content", self.content, n_items, self.reader.width)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of users and of items."""
+        rows, columns = self.interactions.shape
+        return rows, columns
+
+    @cached_property
+    def vectors(self) -> SparseVectors | Index:
+        """X, ready to be compared."""
+        return SparseVectors(self.content) if sp.issparse(self.content) else Index.of(self.content)
+
+    def prepare(self, n_threads: int) -> None:
+        """Turn X round, so that a profile finds the items that share its features."""
+        if isinstance(self.vectors, SparseVectors):
+            self.vectors.columns, self.vectors.zeros  # noqa: B018
+
+    def known(self, users: NDArray[Any] | None) -> Answer:
+        """Scores of users by position."""
+        return self._answer(StoredRows.taken(self.interactions, users))
+
+    def described(self, users: Newcomers, n_threads: int) -> Answer:
+        """Scores of new users by their interactions: nothing has to be solved."""
+        return self._answer(StoredRows.of(self._rows_of(users)))
+
+    def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
+        """Scores of the pairs (users[t], items[t])."""
+        return scores_of_pairs(self, users, items, n_threads)
+
+    def item_vectors(self) -> UnitVectors:
+        """X, whose rows have length 1."""
+        return [(1.0, self.vectors)]
+
+    def user_vectors(self) -> UnitVectors:
+        """Profiles, scaled to length 1."""
+        profiles = signs(self.interactions) @ self.content
+        if not sp.issparse(profiles):
+            return [(1.0, Index.of(profiles).unit)]
+        length = np.sqrt(np.asarray(profiles.multiply(profiles).sum(axis=1)).ravel())
+        scale = (1 / np.where(length > 0, length, 1)).astype(profiles.dtype)
+        return [(1.0, SparseVectors(sp.csr_array(sp.diags_array(scale) @ profiles)))]
+
+    def explain(self, user: int, item: int, n: int | None) -> Explanation:
+        """Split a score into y_ui x_i·x_j of the items i that the user has, and again by the features they share."""
+        stored = signs(self.interactions[[user]])
+        mine = _dense(self.content[[item]]).ravel().astype(np.float64)
+        parts = _dense(self.content[stored.indices]).astype(np.float64) * stored.data[:, None] * mine
+        base = float(self.base[item])
+        shares, by_feature = parts.sum(axis=1), parts.sum(axis=0)
+        order, shared = _largest(shares, n), _largest(by_feature, n)
+        return Explanation(
+            base + float(shares.sum()), base, stored.indices[order].astype(np.int64), shares[order],
+            self.reader.names_of(shared), by_feature[shared],
+        )  # fmt: skip
+
+    def feature_map(self, side: int) -> FeatureMap | None:
+        """How features of items are read."""
+        return self.reader if side == RIGHT else None
+
+    def grown(self, side: int, newcomers: Newcomers, n_threads: int) -> ContentState:
+        """The same with new users, or with new items, which are known by their features."""
+        return self._with_users(newcomers) if side == LEFT else self._with_items(newcomers)
+
+    def refreshed(self, events: Any, users: NDArray[Any], n_threads: int) -> ContentState:
+        """The same with further events of users, whose scores follow from what they have."""
+        return replace(self, interactions=merged(self.interactions, events))
+
+    def _rows_of(self, users: Newcomers) -> Any:
+        """The events of new users, checked (csr, c × n)."""
+        if users.features is not None:
+            raise ValueError("ContentItems knows users by what they have, not by features of theirs.")
+        if users.targets is not None:
+            raise ValueError("ContentItems knows no targets: describe new users by interactions alone.")
+        if users.events is None:
+            raise ValueError("give the interactions of new users.")
+        return checked_rows(users.events, self.shape[1], self.interactions.dtype)
+
+    def _answer(self, seen: StoredRows) -> Answer:
+        base, vectors = self.base, self.vectors
+        likes = sp.csr_array((np.sign(seen.data), seen.indices, seen.indptr), shape=seen.shape)
+
+        def fill(start: int, stop: int, out: Array) -> None:
+            if isinstance(vectors, Index):
+                out[:] = base
+                return
+            profiles, other = likes[start:stop] @ self.content, vectors.columns
+            parts = (other.indptr, other.indices, other.data, base)
+            sparse_scores(
+                0, stop - start, profiles.indptr.astype(np.int64), profiles.indices.astype(np.int32, copy=False),
+                profiles.data, *map(writable_view, parts), out,
+            )  # fmt: skip
+
+        rows, n_items = seen.shape
+        if isinstance(vectors, Index):
+            return Answer(Scores(rows, n_items, base.dtype, fill, likes @ self.content, vectors), seen)
+        return Answer(Scores(rows, n_items, base.dtype, fill), seen)
+
+    def _with_users(self, users: Newcomers) -> ContentState:
+        return replace(self, interactions=appended(self.interactions, LEFT, self._rows_of(users)))
+
+    def _with_items(self, items: Newcomers) -> ContentState:
+        if items.targets is not None:
+            raise ValueError("ContentItems knows no targets: describe what is new by interactions and features alone.")
+        n_users = self.shape[0]
+        if items.features is None:
+            count = checked_columns(items.events, n_users, self.base.dtype).shape[0]
+            added = sp.csr_array((count, self.reader.width), dtype=self.base.dtype)
+        else:
+            added = self.scaling(self.reader(items.features, None, self.base.dtype))
+        events = new_events(self.interactions, RIGHT, items.events, added.shape[0])
+        stack = sp.vstack([sp.csr_array(self.content), sp.csr_array(added)], format="csr")
+        return replace(
+            self,
+            content=sp.csr_array(stack) if sp.issparse(self.content) else stack.toarray(),
+            base=np.concatenate([self.base, np.zeros(added.shape[0], self.base.dtype)]),
+            interactions=appended(self.interactions, RIGHT, events),
+        )
+
+
+def _dense(rows: Any) -> Any:
+    return rows.toarray() if sp.issparse(rows) else rows
+
+
+def _largest(shares: Array, n: int | None) -> NDArray[np.int64]:
+    """Positions of the n largest shares (in size), of those that are not 0."""
+    there = np.flatnonzero(shares)
+    return there[np.argsort(-np.abs(shares[there]), kind="stable")][:n]
