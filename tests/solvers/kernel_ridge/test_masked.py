@@ -7,7 +7,7 @@ from everypair.data.observed import Observed
 from everypair.solvers.kernel_ridge import gcv
 from everypair.solvers.kernel_ridge.gcv import gcv_scores, quadratures, random_signs
 from everypair.solvers.kernel_ridge.masked import MaskedKernelRidge
-from everypair.solvers.kernel_ridge.products import DenseKernel, FactoredKernel, Identity
+from everypair.solvers.kernel_ridge.products import DenseKernel, FactoredKernel, IdentityKernel
 
 RIDGES = (0.03, 0.3, 3.0)
 
@@ -19,7 +19,7 @@ def factors(n, p, seed):
 KERNELS = {
     "dense": lambda n, seed: DenseKernel(factors(n, n, seed) @ factors(n, n, seed).T / n),
     "factored": lambda n, seed: FactoredKernel(factors(n, 3, seed), 0.2),
-    "identity": lambda n, seed: Identity(),
+    "identity": lambda n, seed: IdentityKernel(),
 }
 
 

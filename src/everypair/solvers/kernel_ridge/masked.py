@@ -21,7 +21,7 @@ from everypair.data.observed import Observed
 from everypair.parallel import single_threaded_blas
 from everypair.problem.gram import inner
 from everypair.solvers.conjugate import ConjugateGradient
-from everypair.solvers.kernel_ridge.products import Kernel, Matrix
+from everypair.solvers.kernel_ridge.products import SideKernel, Matrix
 
 Watch = Callable[[int], None]  # is told the number of products so far
 
@@ -38,18 +38,18 @@ class Coefficients:
 class MaskedKernelRidge:
     """The system (K_Ω + λI) a = y of the entries of ``pattern``.
 
-    >>> from everypair.solvers.kernel_ridge.products import DenseKernel, Identity
+    >>> from everypair.solvers.kernel_ridge.products import DenseKernel, IdentityKernel
     >>> pattern = Observed.from_matrix([[1.0, np.nan], [0.0, 2.0]])
     >>> alike = DenseKernel(np.array([[1.0, 0.5], [0.5, 1.0]]))  # both rows are alike by half
-    >>> system = MaskedKernelRidge(pattern, alike, Identity(), ridge=1.0, n_threads=1)
+    >>> system = MaskedKernelRidge(pattern, alike, IdentityKernel(), ridge=1.0, n_threads=1)
     >>> a = system.solve(pattern.values[:, None], tol=1e-12).values
     >>> system.completed(a[:, 0]).round(3).tolist()
     [[0.467, 0.5], [0.133, 1.0]]
     """
 
     pattern: Observed
-    left: Kernel
-    right: Kernel
+    left: SideKernel
+    right: SideKernel
     ridge: float
     n_threads: int
 

@@ -20,7 +20,7 @@ Matrix = NDArray[Any]
 ROWS_AT_ONCE = 128
 
 
-class Kernel(Protocol):
+class SideKernel(Protocol):
     """A symmetric positive semidefinite n × n matrix by its products."""
 
     def times(self, X: Matrix, n_threads: int) -> Matrix:
@@ -33,7 +33,7 @@ class Kernel(Protocol):
 
 
 @dataclass(frozen=True)
-class Identity:
+class IdentityKernel:
     """K = I: rows (columns) tell nothing of each other."""
 
     def times(self, X: Matrix, n_threads: int) -> Matrix:
