@@ -29,8 +29,7 @@ def starting_parameters(objective: TowerObjective, start: Any, kinds: Kinds, ran
                 theta["ids"][np.diff(rows.indptr) == 0] = 0
         return left, right
     learnt = getattr(start, "state_", None)
-    same = isinstance(learnt, TwoTowerState) and (Layers(*learnt.layers), learnt.pure_towers) == kinds
-    if same and leafwise(np.shape, learnt.theta) == leafwise(np.shape, (left, right)):
+    if isinstance(learnt, TwoTowerState) and _same(learnt, kinds, (left, right)):
         copied: Both = leafwise(lambda leaf: np.array(leaf, objective.dtype), learnt.theta)
         return copied
     users, items = (getattr(start, name, None) for name in ("user_factors_", "item_factors_"))
@@ -51,3 +50,10 @@ def starting_parameters(objective: TowerObjective, start: Any, kinds: Kinds, ran
             f"{other.n_rows}: a start needs the same users and items."
         )
     return lifted((one, other), np.asarray(users), np.asarray(items), random)
+
+
+def _same(learnt: TwoTowerState, kinds: Kinds, theta: Both) -> bool:
+    """Whether a fitted value has parameters of the same towers, on as many entities and features."""
+    if (Layers(*learnt.layers), learnt.pure_towers) != kinds:
+        return False
+    return bool(leafwise(np.shape, learnt.theta) == leafwise(np.shape, theta))
