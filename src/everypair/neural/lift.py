@@ -29,7 +29,7 @@ REACH = 0.9  # of the values that an activation has: the inverse is steep beyond
 ABOVE = 1e-3  # of the largest input: how far above zero the least one is
 
 
-class Axes(NamedTuple):
+class PrincipalAxes(NamedTuple):
     """A linear model in its principal axes: UVᵀ = P S Qᵀ."""
 
     left: NDArray[np.float64]
@@ -37,10 +37,10 @@ class Axes(NamedTuple):
     right: NDArray[np.float64]
 
     @classmethod
-    def of(cls, left: Array, right: Array) -> Axes:
+    def of(cls, left: Array, right: Array) -> PrincipalAxes:
         """Two thin QR and a small SVD; directions without strength are left out.
 
-        >>> Axes.of(np.array([[3.0, 0.0], [0.0, 0.0]]), np.eye(2)).strengths
+        >>> PrincipalAxes.of(np.array([[3.0, 0.0], [0.0, 0.0]]), np.eye(2)).strengths
         array([3.])
         """
         with single_threaded_blas():
@@ -75,7 +75,7 @@ def obstacle(layers: Layers, rank: int) -> str | None:
 
 def lifted(towers: tuple[Perceptron, Perceptron], left: Array, right: Array, random: np.random.Generator) -> Both:
     """Parameters of both towers, which have ids, whose scores are UVᵀ; weights of features are zero."""
-    layers, axes = towers[0].layers, Axes.of(left, right)
+    layers, axes = towers[0].layers, PrincipalAxes.of(left, right)
     sentence = obstacle(layers, len(axes.strengths))
     if sentence is not None:
         raise ValueError(f"start cannot be written into the towers: {sentence}.")
