@@ -50,7 +50,7 @@ class Points:
         return Points(self.rows[index], self.squares[index])
 
     def rbf(self, others: Points, gamma: float, apart: bool = False) -> Matrix:
-        """exp(−γ‖x − y‖²) of these rows with others; ``apart``: row by row, whose bits no other row beside it changes."""
+        """exp(−γ‖x − y‖²) of these rows with others; ``apart``: a row's bits do not depend on those beside it."""
         product = _products(self.rows, others.rows, apart)
         product *= 2.0
         product -= self.squares[:, None]
