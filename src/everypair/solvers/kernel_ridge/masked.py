@@ -21,7 +21,7 @@ from everypair.data.observed import Observed
 from everypair.parallel import single_threaded_blas
 from everypair.problem.gram import inner
 from everypair.solvers.conjugate import ConjugateGradient
-from everypair.solvers.kernel_ridge.products import SideKernel, Matrix
+from everypair.solvers.kernel_ridge.products import Matrix, SideKernel
 
 Watch = Callable[[int], None]  # is told the number of products so far
 
