@@ -32,12 +32,12 @@ class Points:
     squares: Matrix
 
     @classmethod
-    def of(cls, rows: Any) -> Self:
-        """Rows as they are scaled, in the precision that kernel values are to have."""
+    def of(cls, rows: Any, like: Points | None = None) -> Self:
+        """Rows as they are scaled, in the precision that kernel values are to have; kept as those of ``like`` are."""
         n, d = rows.shape
         if sp.issparse(rows):
             rows = sp.csr_array(rows)
-            if rows.nnz < DENSE_SHARE * n * d:
+            if rows.nnz < DENSE_SHARE * n * d if like is None else sp.issparse(like.rows):
                 return cls(rows, np.asarray(rows.multiply(rows).sum(axis=1)).ravel().astype(rows.dtype))
             rows = rows.toarray()
         rows = np.ascontiguousarray(rows)
