@@ -153,8 +153,8 @@ def test_offsets_by_hand():
         known = ~np.isnan(Y[i])
         rest = (Y[i] - both.columns)[known]
         np.testing.assert_allclose(both.rows[i], rest.sum() / (known.sum() + 10), atol=1e-6)
-    np.testing.assert_allclose(both.values(np.zeros(Y.shape))[observed.rows, observed.indices] + both.residual(observed),
-                               observed.values)  # fmt: skip
+    plain = both.values(np.zeros(Y.shape))[observed.rows, observed.indices]
+    np.testing.assert_allclose(plain + both.residual(observed), observed.values)
     turned = both.transposed
     assert (turned.rows is both.columns, turned.columns is both.rows) == (True, True)
 
