@@ -7,7 +7,7 @@ import pytest
 from everypair.data.observed import Observed
 from everypair.features.row_scale import RowScale
 from everypair.models.completion import KernelCompletion
-from everypair.models.completion.kernel_learner import KernelLearner
+from everypair.models.completion.kernel_learner import MaskedKernelLearner
 from everypair.models.completion.offsets import Offsets
 from everypair.solvers.kernel_ridge import products
 
@@ -81,13 +81,13 @@ def test_hidden_entries_are_never_looked_at(sides):
 
 def test_what_is_held_out_is_observed_and_not_trained_on(monkeypatch):
     seen = []
-    built = KernelLearner.built
+    built = MaskedKernelLearner.built
 
     def watched(self, recipe, ridge, first):
         seen.append(self.observed)
         return built(self, recipe, ridge, first)
 
-    monkeypatch.setattr(KernelLearner, "built", watched)
+    monkeypatch.setattr(MaskedKernelLearner, "built", watched)
     model = KernelCompletion().fit(CLASSES, MASK, left_features=LEFT, right_features=RIGHT)
     *trials, last = seen
     assert last.nnz == MASK.sum()

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from everypair import check
 from everypair.data.observed import Observed
 from everypair.models.completion.answering import Completion, Source, read_source
-from everypair.models.completion.kernel_learner import FIRST, KernelLearner, Learnt
+from everypair.models.completion.kernel_learner import FIRST, Learnt, MaskedKernelLearner
 from everypair.models.completion.kernel_side import KernelSide
 from everypair.models.completion.kernel_state import KernelCompleted
 from everypair.models.estimator import FittedAttribute
@@ -111,7 +111,7 @@ class KernelCompletion(Completion):
             left, right = self._sides(source, parameters.kernel)
             turned = left is None and right is not None
             with Progress(STAGES, "stages", quiet=not parameters.verbose, at_most=True) as progress:
-                learner = KernelLearner(
+                learner = MaskedKernelLearner(
                     observed.transposed if turned else observed, right if turned else left,
                     left if turned else right, resolve_threads(self.n_threads), _watch(progress),
                 )  # fmt: skip

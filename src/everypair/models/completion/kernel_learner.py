@@ -53,7 +53,7 @@ class Learnt:
 
 
 @dataclass(frozen=True)
-class KernelLearner:
+class MaskedKernelLearner:
     """Observed entries and sides, oriented so that a single side with features is the left one."""
 
     observed: Observed
@@ -161,7 +161,7 @@ class KernelLearner:
     def _index(self) -> list[tuple[Any, int]]:
         return list(zip((self.observed.rows, self.observed.indices), self.observed.shape))
 
-    def _metric(self, learnt: Learnt) -> KernelLearner:
+    def _metric(self, learnt: Learnt) -> MaskedKernelLearner:
         side, offsets = self.left, learnt.offsets
         assert side is not None
         targets = (learnt.completed - offsets.columns - offsets.rows[:, None]) / offsets.column_scale
