@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from everypair import check
 from everypair.data.pairs import Pairs
@@ -26,8 +27,8 @@ from everypair.models.parameters import (
 from everypair.models.recommend.attributes import FactorizationAttributes
 from everypair.models.recommend.defaults import auto_negative_weight
 from everypair.models.recommend.factorization import FactorizationState, check_description, check_rank
-from everypair.models.recommend.fitted import Newcomers
-from everypair.models.recommend.growth import grown_fields
+from everypair.models.recommend.fitted import Answer, Newcomers
+from everypair.models.recommend.growth import grown_fields, known_with, refreshed_users
 from everypair.models.recommend.positions import KINDS
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.training_data import training_data
@@ -93,15 +94,31 @@ class TwoTowerState(FactorizationState):
             if new.features is not None:
                 raise ValueError("with towers of your own describe new entities by interactions or by features.")
             return solve_to_optimum(problem, other, n_threads)
-        centers = plan.feature_product(theta, rows.shape[0], new.features)
+        centers = new.centers
+        if centers is None:
+            centers = plan.feature_product(theta, rows.shape[0], new.features)
         tower = Perceptron(Inputs(len(centers)), plan.layers, plan.dtype)
         return folded_rows(tower, theta, centers, problem, other, self.reg[side], n_threads)
 
     def grown(self, side: int, newcomers: Newcomers, n_threads: int) -> TwoTowerState:
         """The same with new users or items, whose embeddings are folded in."""
         fold = self.folded_users if side == LEFT else self.folded_items
-        grown: TwoTowerState = grown_fields(self, side, fold(newcomers, n_threads), newcomers)
+        grown: TwoTowerState = grown_fields(self, side, fold(newcomers, n_threads), newcomers, n_threads)
         return grown
+
+    def with_events(self, users: NDArray[Any], rows: Any, n_threads: int) -> Answer:
+        """Scores of known users if they had these events."""
+        return self.described(known_with(self, users, rows), n_threads)
+
+    def refreshed(self, interactions: Any, users: NDArray[Any], n_threads: int) -> TwoTowerState:
+        """The same with further events of users, whose rows of ids are found anew."""
+        refreshed: TwoTowerState = refreshed_users(self, interactions, users, n_threads)
+        return refreshed
+
+    def centers_of(self, features: Any, count: int | None, n_threads: int) -> Array:
+        """What features say of users: the first product of their tower."""
+        count = self.map_of(LEFT)(features, count, self.item_factors.dtype).shape[0]
+        return self._plan(LEFT, n_threads).feature_product(self.theta[LEFT], count, features)
 
     def _plan(self, side: int, n_threads: int) -> SidePlan:
         name = self.towers[side]
@@ -254,6 +271,9 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         if found.left is None:  # interrupted before the first sweep was over
             point = objective.at(found.theta)
             found = replace(found, **evaluated(point, 0))
+        centers = None
+        if plans[LEFT].feature_map is not None and functions[LEFT] is None:
+            centers = plans[LEFT].feature_product(found.theta[LEFT], pairs.shape[LEFT], data.features[LEFT])
         names = tower_names(self.towers)
         own = tuple(function if name is None else None for function, name in zip(functions, names))
         self.state_ = data.named(
@@ -264,7 +284,7 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
                 feature_weights=(None, None), feature_maps=(plans[LEFT].feature_map, plans[RIGHT].feature_map),
                 feature_reg=(None, None), own_vectors=values.own_vectors, graphs=(False, False),
                 negative_weight=weight, theta=found.theta, layers=tuple(layers), towers=names,
-                functions=None if own == (None, None) else own,
+                functions=None if own == (None, None) else own, user_centers=centers,
             )
         )  # fmt: skip
         return self
