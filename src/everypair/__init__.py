@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from everypair.models.checkpoint import Checkpoint
     from everypair.models.completion import MLRM
     from everypair.models.files import load
-    from everypair.models.multilabel import MultiLabelMF
+    from everypair.models.multilabel import KernelLabels, MultiLabelMF
     from everypair.models.recommend.blend.blend import Blend
     from everypair.models.recommend.content_items import ContentItems
     from everypair.models.recommend.counts import Popularity
@@ -38,6 +38,7 @@ __all__ = [
     "GaussNewton",
     "InterruptedTraining",
     "ItemItem",
+    "KernelLabels",
     "MultiLabelMF",
     "Newton",
     "OneClassMF",

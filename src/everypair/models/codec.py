@@ -25,6 +25,7 @@ from everypair.data.ids import Ids
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
+from everypair.features.row_scale import RowScale
 from everypair.features.table import FEATURES, TableFeatures
 from everypair.models.registry import ESTIMATORS, estimator_class, is_estimator
 from everypair.models.serve_only import Dropped
@@ -60,7 +61,7 @@ def storable(cls: Class, name: str | None = None) -> Class:
 
 
 for _cls in (
-    *(DegreeWeighting, EventLog, FeatureMap, Negatives, Ridge, Sampling, TableFeatures),
+    *(DegreeWeighting, EventLog, FeatureMap, Negatives, Ridge, RowScale, Sampling, TableFeatures),
     *FEATURES.values(),
 ):
     storable(_cls)

@@ -97,6 +97,11 @@ ESTIMATORS = {
         (*FACTORS, "fold_in_items", *GROWS),
     ),
     "MultiLabelMF": Entry("everypair.models.multilabel", "classifier", "many labels, some missing, at low rank"),
+    "KernelLabels": Entry(
+        "everypair.models.multilabel",
+        "classifier",
+        "the best lists of labels, in closed form, up to some ten thousand rows",
+    ),
     "BinaryRelevance": Entry(RIVALS, "classifier", "one linear classifier for every label"),
     "BayesianCompressedSensing": Entry(RIVALS, "classifier", "labels compressed at random, with a sparse prior"),
     "CPLST": Entry(RIVALS, "classifier", "principal label space that features can predict"),

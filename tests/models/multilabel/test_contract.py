@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair import MultiLabelMF
+from everypair import KernelLabels, MultiLabelMF
 from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
 from everypair.testing import ClassifierContract, labelled_rows
@@ -55,6 +55,23 @@ class TestClosedForm(MFContract):
     options: ClassVar = {"loss": "squared", "solver": "svd", "reg": 0, "dtype": "float64"}
     tolerance = 1e-6
     missing_labels = False
+
+
+class TestKernelLabels(ClassifierContract):
+    offers = ClassifierContract.offers - {"normalize", "fit_intercept"} | {"predict_proba", "dtype"}
+    exact = False  # a row that is there twice is not left out by leaving one of them out
+    tolerance = 1e-3  # single precision
+    missing_labels = False
+
+    def make_model(self, **params):
+        return KernelLabels(**params)
+
+
+class TestKernelLabelsInDoublePrecision(TestKernelLabels):
+    tolerance = 1e-9
+
+    def make_model(self, **params):
+        return KernelLabels(**{"dtype": "float64", **params})
 
 
 class TestBinaryRelevance(ClassifierContract):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from everypair import check
 from everypair.models.codec import storable
 from everypair.models.estimator import FittedAttribute
-from everypair.models.multilabel.base import LabelledRows, MultiLabelClassifier
+from everypair.models.multilabel.base import LabelledRows, LinearClassifier
 from everypair.models.multilabel.rivals.ridge import RidgeSolver
 from everypair.models.parameters import estimator, number, parameter
 from everypair.solvers.loop import Callback
@@ -40,7 +40,7 @@ class LabelCodes:
 
 
 @estimator
-class LabelSpaceClassifier(MultiLabelClassifier):
+class LabelSpaceClassifier(LinearClassifier):
     """Base of regressions to label space: a subclass tells whose leading eigenvectors V are."""
 
     rank: int = parameter(
