@@ -29,6 +29,7 @@ RUNS: dict[str, list[list[str]]] = {
     "benchmarks/everybody.py": [[]],
     "benchmarks/labels.py": [["missing"], ["wiki"]],
     "benchmarks/large.py": [[]],
+    "benchmarks/latency.py": [[]],
     "benchmarks/multilabel.py": [["peers"], ["cg"], ["cost"]],
     "benchmarks/predict.py": [[]],
     "benchmarks/reading.py": [[]],

@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from everypair.check import as_csr
 from everypair.data.pairs import aligned_targets
+from everypair.data.rows import StoredRows
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
 from everypair.features.matrix import Features
@@ -117,7 +117,7 @@ class FactorizationState(TrainedState):
         """Factors of new items by their events, their features, or both."""
         if items.events is None:
             return self.new_factors(RIGHT, None, items, items.targets, n_threads)
-        rows = checked_columns(items.events, len(self.user_factors), self.item_factors.dtype)
+        rows = StoredRows.of(checked_columns(items.events, len(self.user_factors), self.item_factors.dtype))
         targets = None if items.targets is None else as_csr(items.targets, rows.dtype, "targets")[0].T
         return self.new_factors(RIGHT, rows, items, targets, n_threads)
 
@@ -198,7 +198,7 @@ class FactorizationState(TrainedState):
         if side not in self._fixed_sides:
             factors = self.item_factors if side == LEFT else self.user_factors
             if problem is None:
-                problem = self.row_problem(side, sp.csr_array((0, len(factors)), dtype=factors.dtype))
+                problem = self.row_problem(side, StoredRows.empty(0, len(factors), factors.dtype))
             self._fixed_sides[side] = FixedSide.of(problem, factors, n_threads)
         return self._fixed_sides[side]
 
@@ -229,7 +229,8 @@ class FactorizationState(TrainedState):
         values: ArrayLike | None = None,
         centers: Array | None = None,
     ) -> RowProblem:
-        """The training sub-problem of new rows of a side."""
+        """The training sub-problem of new rows of a side (:class:`StoredRows`, or csr)."""
+        rows = rows if isinstance(rows, StoredRows) else StoredRows.of(rows)
         if self.weighting is not None:
             rows = self.weighting.weighted_rows(rows, self.degrees[side])
         problem = new_rows(
@@ -279,10 +280,11 @@ class OneClassState(FactorizationState):
         return refreshed
 
 
-def stored_row(state: FactorizationState, user: int) -> tuple[Any, Array | None]:
+def stored_row(state: FactorizationState, user: int) -> tuple[StoredRows, Array | None]:
     """The stored pairs of a training user, and their explicit targets."""
     stored = slice(state.interactions.indptr[user], state.interactions.indptr[user + 1])
-    return state.interactions[[user]], None if state.targets is None else state.targets[stored]
+    row = StoredRows.taken(state.interactions, np.array([user]))
+    return row, None if state.targets is None else state.targets[stored]
 
 
 def check_description(rows: Any, new: Newcomers) -> None:

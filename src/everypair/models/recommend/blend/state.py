@@ -34,7 +34,7 @@ from everypair.models.recommend.fitted import (
 )
 from everypair.models.recommend.growth import appended, new_events
 from everypair.models.recommend.pair_scores import scores_of_pairs
-from everypair.models.recommend.positions import checked_rows
+from everypair.models.recommend.positions import stored_rows
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.parallel import even_chunks
@@ -100,7 +100,7 @@ class BlendState(NamedValue):
             count = count_described(users.features)
             seen = StoredRows.empty(count, self.shape[1], self.interactions.dtype)
         else:
-            seen = StoredRows.of(checked_rows(users.events, self.shape[1], self.interactions.dtype))
+            seen = stored_rows(users.events, self.shape[1], self.interactions.dtype)
         answers: list[Scores | None] = []
         for value, weight, reads in zip(self.values, self.weights, self.reads):
             own = replace(users, features=users.features if reads[LEFT] else None)
