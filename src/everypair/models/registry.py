@@ -15,7 +15,7 @@ RIVALS = "everypair.models.multilabel.rivals"
 COMPLETION = "everypair.models.completion"
 COMPLETION_RIVALS = f"{COMPLETION}.rivals"
 FACTORS = ("similar_items", "similar_users", "fold_in_users")
-GROWS = ("add_users", "add_items")
+GROWS = ("add_users", "add_items", "update")
 
 
 @dataclass(frozen=True)
