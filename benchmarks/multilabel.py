@@ -5,8 +5,8 @@
     python benchmarks/multilabel.py methods    ways to move a side, CPU seconds to near the best objective of bibtex
     python benchmarks/multilabel.py cost       one sweep against nnz(X) + |Ω⁺| + nnz(L)
 
-``peers``, ``cg`` and ``methods`` need the data folder (EVERYPAIR_DATA); PECOS is measured where it is installed. Only our parameters
-were chosen by validation: scikit-learn has C = 10 and PECOS its defaults, untuned.
+``peers``, ``cg`` and ``methods`` need the data folder (EVERYPAIR_DATA); PECOS is measured where it is installed.
+Only our parameters were chosen by validation: scikit-learn has C = 10 and PECOS its defaults, untuned.
 """
 
 from __future__ import annotations

@@ -38,7 +38,15 @@ from everypair import (
 )  # fmt: skip
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel import Kernel
-from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.multilabel.rivals import (
+    CPLST,
+    PLST,
+    WSABIE,
+    BayesianCompressedSensing,
+    BinaryRelevance,
+    CompressedSensing,
+    LabelCCA,
+)
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.problem import Loss
 from everypair.problem.losses import LOSSES
@@ -204,6 +212,8 @@ def classifiers(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "relevance missing", labelled(BinaryRelevance, mask=data.mask, unlabeled="missing")
     yield "plst", labelled(PLST, rank=4)
     yield "cplst", labelled(CPLST, rank=4)
+    yield "label_cca", labelled(LabelCCA, rank=4)
+    yield "compressed_sensing", labelled(CompressedSensing, rank=4, random_state=0)
     yield "wsabie", labelled(WSABIE, rank=4)
     yield "bcs", labelled(BayesianCompressedSensing, rank=6)
     yield "bcs missing", labelled(BayesianCompressedSensing, rank=6, mask=data.mask, unlabeled="missing")

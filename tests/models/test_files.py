@@ -35,7 +35,15 @@ from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.estimator import Estimator
 from everypair.models.files import model_class
 from everypair.models.multilabel import Kernel
-from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.multilabel.rivals import (
+    CPLST,
+    PLST,
+    WSABIE,
+    BayesianCompressedSensing,
+    BinaryRelevance,
+    CompressedSensing,
+    LabelCCA,
+)
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.models.registry import ESTIMATORS
 from everypair.models.serve_only import ServeOnlyError
@@ -93,6 +101,8 @@ CLASSIFIERS = {
     "relevance": lambda: BinaryRelevance().fit(X, Y),
     "plst": lambda: PLST(rank=2).fit(X, Y),
     "cplst": lambda: CPLST(rank=2).fit(X, Y),
+    "label_cca": lambda: LabelCCA(rank=2).fit(X, Y),
+    "compressed_sensing": lambda: CompressedSensing(rank=2, random_state=0).fit(X, Y),
     "wsabie": lambda: WSABIE(rank=2, random_state=0).fit(X, Y),
     "compressed sensing": lambda: BayesianCompressedSensing(rank=3, random_state=0, max_iter=3).fit(X, Y),
 }

@@ -5,8 +5,8 @@ nonlinear-cg      −P⁻¹∇g + β times the last direction, searched in the s
 gradient-region   argmin ⟨∇g, S⟩ + ½‖S‖_P² over ‖S‖_P ≤ Δ, the first-order trust region: −P⁻¹∇g, cut to the length Δ
 
 P is the preconditioner; with P = I they are the methods of OCSMF, (1.14) the last. β = max(0, ⟨P⁻¹∇g, ∇g − ∇g'⟩ /
-⟨P'⁻¹∇g', ∇g'⟩) with ' for the last point, Polak and Ribière's cut off at 0. A step costs one product with the Hessian or
-less.
+⟨P'⁻¹∇g', ∇g'⟩) with ' for the last point, Polak and Ribière's cut off at 0. A step costs at most one product with the
+Hessian.
 """
 
 from __future__ import annotations
