@@ -29,6 +29,7 @@ from everypair import (
     ContentItems,
     EnsembleMF,
     ItemItem,
+    KernelCompletion,
     KernelLabels,
     MultiLabelMF,
     OneClassMF,
@@ -241,6 +242,13 @@ def completions(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "fpca", completed(FPCA, left=None, right=None, nuclear_reg=0.5)
     yield "imc", completed(IMC, rank=3, reg=0.1)
     yield "maxide", completed(Maxide, nuclear_reg=0.5)
+    for name, (left, right) in {"both": (data.left, data.right), "one": (data.left, None)}.items():
+        yield (
+            f"kernel {name}",
+            lambda left=left, right=right: KernelCompletion(refine=True).fit(
+                data.entries, data.observed, left_features=left, right_features=right
+            ),
+        )
 
 
 def answers(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:

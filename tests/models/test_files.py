@@ -22,6 +22,7 @@ from everypair import (
     ContentItems,
     EnsembleMF,
     ItemItem,
+    KernelCompletion,
     KernelLabels,
     MultiLabelMF,
     OneClassMF,
@@ -107,6 +108,9 @@ CLASSIFIERS = {
     "compressed sensing": lambda: BayesianCompressedSensing(rank=3, random_state=0, max_iter=3).fit(X, Y),
 }
 COMPLETIONS = {
+    "kernels": lambda: KernelCompletion(refine=True).fit(PARTIAL, **BOTH),
+    "kernels, one side": lambda: KernelCompletion(refine=True, reg=0.3).fit(PARTIAL, left_features=LEFT),
+    "kernels, none": lambda: KernelCompletion().fit(PARTIAL),
     "mlrm": lambda: MLRM(**FIXED).fit(PARTIAL, **BOTH),
     "mlrm, automatic": lambda: MLRM(**SWEEPS).fit(PARTIAL),
     "fnnm": lambda: FNNM(**FIXED, orthonormal=True).fit(PARTIAL, **BOTH),

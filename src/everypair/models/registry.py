@@ -109,6 +109,7 @@ ESTIMATORS = {
     "CPLST": Entry(RIVALS, "classifier", "principal label space that features can predict"),
     "PLST": Entry(RIVALS, "classifier", "principal label space"),
     "WSABIE": Entry(RIVALS, "classifier", "labels ranked by sampled violations"),
+    "KernelCompletion": Entry(COMPLETION, "completion", "a matrix with holes from its entries and features, untuned"),
     "MLRM": Entry(COMPLETION, "completion", "completion by a ranking loss, with side information"),
     "FNNM": Entry(COMPLETION_RIVALS, "completion", "feature and nuclear norm minimisation"),
     "FPCA": Entry(COMPLETION_RIVALS, "completion", "nuclear norm alone"),
