@@ -87,7 +87,7 @@ def test_a_fault_of_the_program_is_no_mistake_of_the_user(run, monkeypatch):
     def broken(*_, **__):
         raise KeyError("of the program")
 
-    monkeypatch.setattr("everypair.cli.model_files.load_recommender", broken)
+    monkeypatch.setattr("everypair.cli.model_files.load_to_ask", broken)
     with pytest.raises(KeyError):
         run("recommend", "model.ep", "--all", "--output", "-", code=1)
 
