@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from everypair import OneClassMF, Side
 from everypair.distribute import Cluster, ShardCheckpoint
+from everypair.models.recommend.cold import ColdFactors
 from everypair.solvers.preconditioner import EXACT_FEATURES
 
 random = np.random.default_rng(0)
@@ -50,7 +51,7 @@ def test_the_objective_of_one_machine(name, clients):
 
 def test_the_objective_is_that_of_the_model_that_comes_back(clients):
     """F by brute force over the whole matrix, from the gathered factors and weights."""
-    there = model(items=Side(own_vectors=False), max_iter=3).fit(
+    there = model(users=Side(cold="weights"), items=Side(own_vectors=False), max_iter=3).fit(
         PAIRS, user_features=X, item_features=Z, client=Cluster(clients(2), shards=SHARDS)
     )
     U, V = there.user_factors_, there.item_factors_
@@ -91,8 +92,13 @@ def test_wide_features_have_a_diagonal_preconditioner(clients):
 
 
 def test_new_users_by_their_features(clients):
-    there = model(max_iter=2).fit(PAIRS, user_features=X, item_features=Z, client=Cluster(clients(2), shards=SHARDS))
-    assert there.fold_in_users(features=X[:2]) == pytest.approx(X[:2] @ there.user_feature_weights_)
+    given = {"user_features": X, "item_features": Z, "client": Cluster(clients(2), shards=SHARDS)}
+    by_weights = model(users=Side(cold="weights"), max_iter=2).fit(PAIRS, **given)
+    assert by_weights.fold_in_users(features=X[:2]) == pytest.approx(X[:2] @ by_weights.user_feature_weights_)
+    there = model(max_iter=2).fit(PAIRS, **given)
+    busy = PAIRS.sum(axis=1) > 0
+    closed = ColdFactors.of(X[busy], there.user_factors_[busy], there.item_factors_, "linear", n_threads=1)
+    assert there.fold_in_users(features=X[:2]) == pytest.approx(closed(X[:2], n_threads=1))
     items, _ = there.recommend(features=X[:5], n=3)
     assert items.shape == (5, 3)
 

@@ -32,7 +32,7 @@ def prepare_features(X: Any, normalize: bool, fit_intercept: bool) -> Any:
     return features
 
 
-def check_size(X: Any, name: str, dtype: Any) -> None:
+def check_size(X: Any, name: str, dtype: Any, hint: str = ", or set normalize=True") -> None:
     """Refuse features whose squares ``dtype`` cannot add up.
 
     >>> check_size(np.array([[1e25]]), "X", np.float32)
@@ -42,7 +42,7 @@ def check_size(X: Any, name: str, dtype: Any) -> None:
     """
     largest = float(abs(X).max()) if min(X.shape) else 0.0
     if not largest * np.sqrt(max(X.shape)) < np.sqrt(float(np.finfo(dtype).max)):
-        raise ValueError(f"{name} has values too large for {np.dtype(dtype)}: rescale them, or set normalize=True.")
+        raise ValueError(f"{name} has values too large for {np.dtype(dtype)}: rescale them{hint}.")
 
 
 def _near_one(features: Any) -> Any:

@@ -20,10 +20,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.data.event_log import EventLog
 from everypair.data.ids import Ids
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
+from everypair.features.row_scale import RowScale
 from everypair.features.table import FEATURES, TableFeatures
 from everypair.models.registry import ESTIMATORS, estimator_class, is_estimator
 from everypair.models.serve_only import Dropped
@@ -59,7 +61,7 @@ def storable(cls: Class, name: str | None = None) -> Class:
 
 
 for _cls in (
-    *(DegreeWeighting, FeatureMap, Negatives, Ridge, Sampling, TableFeatures),
+    *(DegreeWeighting, EventLog, FeatureMap, Negatives, Ridge, RowScale, Sampling, TableFeatures),
     *FEATURES.values(),
 ):
     storable(_cls)

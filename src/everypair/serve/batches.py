@@ -67,7 +67,7 @@ class Batches:
             return
         self.runs = True
         if self.thread is None:
-            self.thread = threading.Thread(target=self._work, name="everypair-answers", daemon=True)
+            self.thread = threading.Thread(target=self._work, name="answers", daemon=True)
             self.thread.start()
         self.handed.put(batch)
 

@@ -43,7 +43,7 @@ class ClassifierContract(ClassifierEdges):
     float32 or float64); ``tolerance`` bounds how far apart scores may be that differ by rounding alone, as a share of
     their range. ``missing_labels`` says whether the model can learn from known labels only (``unlabeled="missing"``);
     one that cannot must refuse. ``offers`` names which of ``predict_proba`` and the parameters ``dtype``,
-    ``random_state``, ``rank``, ``unlabeled`` and ``n_threads`` it has.
+    ``random_state``, ``rank``, ``unlabeled``, ``normalize``, ``fit_intercept`` and ``n_threads`` it has.
 
     >>> from everypair.models.multilabel.rivals import PLST
     >>> class TestPLST(ClassifierContract):

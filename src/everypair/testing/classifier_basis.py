@@ -31,7 +31,10 @@ def labelled_rows(seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]
 class ClassifierBasis(EstimatorContract):
     """A model to test and what is expected of it; see :class:`~everypair.testing.classifier.ClassifierContract`."""
 
-    optional = EstimatorContract.optional | {"predict_proba", "dtype", "random_state", "rank", "unlabeled"}
+    optional = EstimatorContract.optional | {
+        "predict_proba", "dtype", "random_state", "rank", "unlabeled", "normalize", "fit_intercept"
+    }  # fmt: skip
+    offers = EstimatorContract.offers | {"normalize", "fit_intercept"}
     quality_floor: float = 1.0
     predict_floor: float = 0.95
     exact: bool = True

@@ -8,14 +8,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from everypair.data.labels import Labels
-from everypair.models.multilabel.base import MissingLabels, MultiLabelClassifier
+from everypair.models.multilabel.base import LinearClassifier, MissingLabels
 from everypair.models.multilabel.rivals.binary_relevance import LinearLabels
 from everypair.models.multilabel.threshold import best_threshold
 from everypair.models.parameters import Seeded, estimator, number, parameter
 
 
 @estimator
-class Regression(Seeded, MissingLabels, MultiLabelClassifier):
+class Regression(Seeded, MissingLabels, LinearClassifier):
     """The smallest honest subclass: ridge regression on known entries counted as they are."""
 
     reg: float = parameter(default=1.0, text="λ.", check=number(above=0))

@@ -7,9 +7,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair import MultiLabelMF
+from everypair import KernelLabels, MultiLabelMF
 from everypair.models.multilabel import Kernel
-from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.multilabel.rivals import (
+    CPLST,
+    PLST,
+    WSABIE,
+    BayesianCompressedSensing,
+    BinaryRelevance,
+    CompressedSensing,
+    LabelCCA,
+)
 from everypair.testing import ClassifierContract, labelled_rows
 
 COMMON = ClassifierContract.offers | {"unlabeled"}
@@ -57,6 +65,23 @@ class TestClosedForm(MFContract):
     missing_labels = False
 
 
+class TestKernelLabels(ClassifierContract):
+    offers = ClassifierContract.offers - {"normalize", "fit_intercept"} | {"predict_proba", "dtype"}
+    exact = False  # a row that is there twice is not left out by leaving one of them out
+    tolerance = 1e-3  # single precision
+    missing_labels = False
+
+    def make_model(self, **params):
+        return KernelLabels(**params)
+
+
+class TestKernelLabelsInDoublePrecision(TestKernelLabels):
+    tolerance = 1e-9
+
+    def make_model(self, **params):
+        return KernelLabels(**{"dtype": "float64", **params})
+
+
 class TestBinaryRelevance(ClassifierContract):
     offers = COMMON | {"predict_proba"}
 
@@ -85,6 +110,22 @@ class TestCPLST(ClassifierContract):
 
     def make_model(self, **params):
         return CPLST(**{"rank": 3, **params})
+
+
+class TestLabelCCA(ClassifierContract):
+    offers = ClassifierContract.offers | {"rank"}
+    missing_labels = False
+
+    def make_model(self, **params):
+        return LabelCCA(**{"rank": 3, **params})
+
+
+class TestCompressedSensing(ClassifierContract):
+    offers = ClassifierContract.offers | {"rank", "random_state"}
+    missing_labels = False
+
+    def make_model(self, **params):
+        return CompressedSensing(**{"rank": 40, "random_state": 0, **params})
 
 
 class TestWSABIE(ClassifierContract):

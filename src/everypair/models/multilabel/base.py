@@ -110,14 +110,14 @@ class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
         Learn from :class:`LabelledRows` with checked parameters; return a :class:`LabelModel`.
     ``_natural_threshold()``
         The cut that the loss itself suggests; ½ unless overridden.
+    ``_prepared(X)``
+        Checked features as the model reads them.
 
     Fitted: ``classes_`` (the labels' names where Y has some, else their positions 0..L − 1, as in
     ``OneVsRestClassifier``), ``n_labels_``, ``threshold_``, ``n_features_in_`` and, where X is a data frame,
     ``feature_names_in_``.
     """
 
-    normalize: bool = parameter(True, "scale rows of X to unit length.", check.flag)
-    fit_intercept: bool = parameter(True, "append a constant 1 after scaling, penalised like any feature.", check.flag)
     threshold: float | str = parameter(
         "auto",
         '``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on a held-out tenth of'
@@ -268,14 +268,8 @@ class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
             ) from failure
 
     def _prepared(self, X: Any) -> Any:
-        """Scaled rows and the constant column, of a size that the model's numbers can hold."""
-        features = prepare_features(X, self.normalize, self.fit_intercept)
-        check_size(features, "X", self._number_type())
-        return features
-
-    def _number_type(self) -> Any:
-        """What the model's numbers are."""
-        return np.float64
+        """Rows as what was learnt reads them."""
+        raise NotImplementedError
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -287,6 +281,24 @@ class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
         tags.target_tags.multi_output = True
         tags.target_tags.single_output = False
         return tags
+
+
+@estimator
+class LinearClassifier(MultiLabelClassifier):
+    """Base of classifiers that are linear in prepared features."""
+
+    normalize: bool = parameter(True, "scale rows of X to unit length.", check.flag)
+    fit_intercept: bool = parameter(True, "append a constant 1 after scaling, penalised like any feature.", check.flag)
+
+    def _prepared(self, X: Any) -> Any:
+        """Scaled rows and the constant column, of a size that the model's numbers can hold."""
+        features = prepare_features(X, self.normalize, self.fit_intercept)
+        check_size(features, "X", self._number_type())
+        return features
+
+    def _number_type(self) -> Any:
+        """What the model's numbers are."""
+        return np.float64
 
 
 def _checked_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:

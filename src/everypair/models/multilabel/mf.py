@@ -19,7 +19,7 @@ from everypair.data.labels import Labels
 from everypair.features.nystrom import KernelMap
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.estimator import FittedAttribute
-from everypair.models.multilabel.base import LabelForm, LabelledRows, MissingLabels, MultiLabelClassifier
+from everypair.models.multilabel.base import LabelForm, LabelledRows, LinearClassifier, MissingLabels
 from everypair.models.multilabel.learner import LabelPlace, LabelWatch, Learner, RowsHere
 from everypair.models.multilabel.parameters import SOLVERS, Kernel, LabelSettings, checked_label_weight
 from everypair.models.multilabel.problem import LabelProblem
@@ -34,7 +34,7 @@ from everypair.words import listed
 
 
 @estimator
-class MultiLabelMF(Training, MissingLabels, MultiLabelClassifier):
+class MultiLabelMF(Training, MissingLabels, LinearClassifier):
     """Scores s_il = x_i W · h_l of rank k: F = Σ_Ω ℓ(y, s) + ½ w Σ_{∉Ω} (ỹ − s)² + ½ λ (‖W‖² + ‖H‖²).
 
     Attributes

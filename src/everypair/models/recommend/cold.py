@@ -20,13 +20,13 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.features.learned_metric import learned_scale
 from everypair.features.ridge_weights import choose_ridge, ridge_weights
 from everypair.features.row_scale import RowScale
 from everypair.models.codec import storable
 from everypair.models.state_checks import check_array
 from everypair.parallel import even_chunks, run_chunks
 from everypair.problem.gram import gram
+from everypair.problem.rotation import row_products
 from everypair.solvers.kernel_ridge.exact import KernelRidge
 from everypair.solvers.kernel_ridge.points import Points
 from everypair.types import Array
@@ -76,6 +76,8 @@ class ColdFactors:
         ridge = choose_ridge(rows[chosen], told[chosen])
         if kind == "linear":
             return cls(scale=scale, mean=mean, weights=ridge_weights(rows, targets, ridge))
+        from everypair.features.learned_metric import learned_scale  # with scikit-learn, which answers do not need
+
         scale = learned_scale(scale, rows, told, ridge, EXPONENT)
         points = Points.of(scale(features, dtype))
         system = KernelRidge.of(
@@ -92,16 +94,20 @@ class ColdFactors:
         check_array("weights", self.weights, width if self.rows is None else self.rows.shape[0], columns)
 
     def __call__(self, features: Any, n_threads: int) -> Array:
-        """v(x) of every row; blocks have one shape, so that a row's bits do not depend on its company."""
+        """v(x) of every row, whose bits do not depend on its company."""
         dtype, count = self.mean.dtype, features.shape[0]
         rows = self.scale(features, dtype)
         points = None if self.rows is None else Points.of(self.rows)
         out = np.empty((count, len(self.mean)), dtype)
 
         def work(chunk: tuple[int, int], worker: int) -> None:
-            own = _padded(rows[slice(*chunk)])
-            values = own if points is None else _points_like(points, own).rbf(points, 1.0)
-            out[slice(*chunk)] = np.asarray(values @ self.weights)[: chunk[1] - chunk[0]]
+            values = rows[slice(*chunk)]
+            if points is not None:
+                values = _points_like(points, values).rbf(points, 1.0, apart=True)
+            if sp.issparse(values):
+                out[slice(*chunk)] = values @ self.weights
+            else:
+                out[slice(*chunk)] = row_products(values, np.arange(len(values)), self.weights)
 
         run_chunks(work, even_chunks(count, ROWS_AT_ONCE), n_threads)
         out += self.mean
@@ -126,15 +132,9 @@ def learnt_newcomers(state: Any, sides: Any, n_threads: int) -> Any:
             filled = np.array(factors)
             filled[~events] = found(features[~events], n_threads)
             changes[("user_factors", "item_factors")[side]] = filled
+    if sides[0].feature_map is not None:
+        changes["user_centers"] = sides[0].information.features.product(state.feature_weights[0], n_threads)
     return replace(state, cold=tuple(cold), **changes)
-
-
-def _padded(rows: Any) -> Any:
-    """Rows of a block, and zeros where it is the last."""
-    if sp.issparse(rows):
-        rows.resize((ROWS_AT_ONCE, rows.shape[1]))
-        return rows
-    return np.concatenate([rows, np.zeros((ROWS_AT_ONCE - rows.shape[0], rows.shape[1]), rows.dtype)])
 
 
 def _points_like(points: Points, rows: Any) -> Points:

@@ -1,1 +1,1 @@
-"""Kernel ridge regression in closed form: all columns from one Cholesky factorisation, rows left out for nothing."""
+"""Kernel ridge regression: in closed form, through landmarks, and of a matrix with holes by conjugate gradients."""

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.parallel import run_chunks
+from everypair.problem.rotation import row_products
 from everypair.solvers.kernel_ridge.tiles import tiles
 
 Matrix = NDArray[Any]
@@ -31,12 +32,12 @@ class Points:
     squares: Matrix
 
     @classmethod
-    def of(cls, rows: Any) -> Self:
-        """Rows as they are scaled, in the precision that kernel values are to have."""
+    def of(cls, rows: Any, like: Points | None = None) -> Self:
+        """Rows as they are scaled, in the precision that kernel values are to have; kept as those of ``like`` are."""
         n, d = rows.shape
         if sp.issparse(rows):
             rows = sp.csr_array(rows)
-            if rows.nnz < DENSE_SHARE * n * d:
+            if rows.nnz < DENSE_SHARE * n * d if like is None else sp.issparse(like.rows):
                 return cls(rows, np.asarray(rows.multiply(rows).sum(axis=1)).ravel().astype(rows.dtype))
             rows = rows.toarray()
         rows = np.ascontiguousarray(rows)
@@ -48,9 +49,9 @@ class Points:
     def __getitem__(self, index: Block) -> Points:
         return Points(self.rows[index], self.squares[index])
 
-    def rbf(self, others: Points, gamma: float) -> Matrix:
-        """exp(−γ‖x − y‖²) of these rows with others."""
-        product = _products(self.rows, others.rows)
+    def rbf(self, others: Points, gamma: float, apart: bool = False) -> Matrix:
+        """exp(−γ‖x − y‖²) of these rows with others; ``apart``: a row's bits do not depend on those beside it."""
+        product = _products(self.rows, others.rows, apart)
         product *= 2.0
         product -= self.squares[:, None]
         product -= others.squares
@@ -59,12 +60,12 @@ class Points:
         return np.asarray(np.exp(product, out=product))
 
 
-def _products(left: Any, right: Any) -> Matrix:
+def _products(left: Any, right: Any, apart: bool) -> Matrix:
     if sp.issparse(left) and sp.issparse(right):
         return np.asarray((left @ right.T).toarray())
     if sp.issparse(left) or sp.issparse(right):  # a part of the rows may be denser than all of them
         left, right = (rows.toarray() if sp.issparse(rows) else rows for rows in (left, right))
-    return np.asarray(left @ right.T)
+    return row_products(left, np.arange(len(left)), right.T) if apart else np.asarray(left @ right.T)
 
 
 def lower_matrix(values: Callable[[slice, slice], Matrix], n: int, dtype: Any, n_threads: int) -> Matrix:

@@ -24,7 +24,7 @@ from everypair.data.labels import Labels
 from everypair.kernels.binary import fit_binary
 from everypair.models.codec import storable
 from everypair.models.estimator import FittedAttribute
-from everypair.models.multilabel.base import LabelledRows, MissingLabels, MultiLabelClassifier
+from everypair.models.multilabel.base import LabelledRows, LinearClassifier, MissingLabels
 from everypair.models.multilabel.rivals.ridge import RidgeSolver
 from everypair.models.parameters import estimator, number, one_of, parameter
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
@@ -49,7 +49,7 @@ class LinearLabels:
 
 
 @estimator
-class BinaryRelevance(MissingLabels, MultiLabelClassifier):
+class BinaryRelevance(MissingLabels, LinearClassifier):
     """One ridge-regularised linear classifier per label, with missing labels if wanted.
 
     The squared loss with every label known is solved in closed form, all labels at once; everything else by Newton's

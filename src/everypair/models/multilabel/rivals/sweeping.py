@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 from everypair.models.estimator import FittedAttribute
-from everypair.models.multilabel.base import MissingLabels, MultiLabelClassifier
+from everypair.models.multilabel.base import LinearClassifier, MissingLabels
 from everypair.models.parameters import Seeded, Sweeping, estimator
 from everypair.solvers.loop import Callback, checked_callbacks
 
 
 @estimator
-class SweepingClassifier(Sweeping, Seeded, MissingLabels, MultiLabelClassifier):
+class SweepingClassifier(Sweeping, Seeded, MissingLabels, LinearClassifier):
     """Base of classifiers that learn in sweeps: their model has ``history``, ``status`` and ``n_iter``."""
 
     history_ = FittedAttribute("model")

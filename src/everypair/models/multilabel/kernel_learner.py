@@ -1,0 +1,140 @@
+"""How KernelLabels learns: metric → ridge → stage one → what it says of rows left out → stage two.
+
+    λ = argmax nDCG@5 of the scores L of at most 2,000 rows, each left out     L = Y − A / diag((K + λC⁻¹)⁻¹)
+
+The order of rows is drawn once, the same for the same number of rows; the last of them give the threshold and the
+calibration by the mean of both stages' left-out scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from everypair.data.labels import Labels
+from everypair.features.learned_metric import learned_scale
+from everypair.features.ridge_weights import choose_ridge
+from everypair.features.row_scale import RowScale
+from everypair.models.multilabel.base import LabelledRows
+from everypair.models.multilabel.calibration import Calibration
+from everypair.models.multilabel.kernel_stages import KernelStages, StageRows, predicted_labels
+from everypair.models.multilabel.ridge_search import ranking_quality
+from everypair.models.multilabel.threshold import best_threshold
+from everypair.progress import Progress
+from everypair.solvers.kernel_ridge.exact import KernelRidge
+from everypair.solvers.kernel_ridge.points import Points, lower_matrix
+from everypair.solvers.loop import Status
+from everypair.training.clock import Clock
+from everypair.training.interruption import warn_interrupted
+from everypair.types import Array
+
+RIDGES = (0.1, 0.3, 1.0, 3.0)
+CHOICE_ROWS = 2000  # rows that λ is chosen on, at most
+CUT_SCORES = 2**21  # scores that the threshold and the calibration are learnt on, about
+CUT_ROWS = 1500  # and all rows where they are no more
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """Checked parameters; ``reg`` is ``None`` where λ is to be chosen."""
+
+    gamma: float
+    metric_exponent: float
+    reg: float | None
+    dtype: np.dtype[Any]
+    n_threads: int
+
+
+class KernelLearner:
+    """Learns from rows within a time limit and says how far it has come."""
+
+    def __init__(self, settings: KernelSettings, rows: LabelledRows, clock: Clock, progress: Progress) -> None:
+        self.settings, self.clock, self.progress = settings, clock, progress
+        n = rows.labels.shape[0]
+        self.rows = rows.take(np.random.default_rng(0).permutation(n))
+        weights = np.ones(n) if self.rows.weights is None else self.rows.weights
+        self.inverse_weights = (1 / weights).astype(settings.dtype)
+        self.cut = self._first_to_cut()
+
+    def fit(self) -> tuple[KernelStages, float]:
+        """Return what is learnt, and the threshold."""
+        scale = self.metric()
+        self.progress.reach(1, "metric learnt")
+        features = scale(self.rows.X, self.settings.dtype)
+        compared = StageRows(Points.of(features), self.settings.gamma)
+        reg = self.ridge(compared)
+        self.progress.reach(2, f"ridge {reg:g}")
+        before = self.clock.left()
+        Y = self.rows.labels.positives.toarray().astype(self.settings.dtype)
+        first, left_out = self.stage(compared, Y, reg)
+        self.progress.reach(3, "stage one")
+        model = KernelStages(
+            scale=scale, rows=features, gamma=compared.gamma, first=first, predicted=None, second=None, reg=reg,
+            calibration=Calibration(np.zeros(1), np.zeros(1)), status=Status.SOLVED,
+        )  # fmt: skip
+        scores = left_out[self.cut :]
+        if before - self.clock.left() > self.clock.left():  # stage two takes as long
+            return self.finished(replace(model, status=Status.TIME_LIMIT), scores)
+        predicted = predicted_labels(left_out)
+        try:
+            second, again = self.stage(replace(compared, predicted=Points.of(predicted)), Y, reg, self.cut)
+        except KeyboardInterrupt:
+            warn_interrupted("the model is its first stage alone.")
+            return self.finished(replace(model, status=Status.INTERRUPTED), scores)
+        self.progress.reach(4, "stage two")
+        return self.finished(replace(model, predicted=predicted, second=second), (scores + again) / 2)
+
+    def metric(self) -> RowScale:
+        """Rows scaled by how much a ridge regression of all labels uses each feature."""
+        (X, labels, weights), dtype = self.rows, self.settings.dtype
+        plain = RowScale.of(X)
+        if not self.settings.metric_exponent:
+            return plain
+        A, T = plain(X, dtype), labels.positives.astype(dtype)
+        return learned_scale(plain, A, T, choose_ridge(A, T, weights), self.settings.metric_exponent, weights)
+
+    def ridge(self, compared: StageRows) -> float:
+        """λ with the best leave-one-out ranking."""
+        if self.settings.reg is not None:
+            return self.settings.reg
+        some = slice(0, CHOICE_ROWS)
+        part, labels = compared[some], self.rows.labels.rows(np.arange(len(compared))[some])
+        if not labels.positives.nnz:
+            return RIDGES[1]
+        Y = labels.positives.toarray().astype(self.settings.dtype)
+        threads = self.settings.n_threads
+        K = lower_matrix(lambda i, j: part[i].kernel(part[j]), len(part), self.settings.dtype, threads)
+        reached = []
+        for reg in RIDGES:
+            system = KernelRidge.of(lambda i, j: K[i, j], self._ridges(reg)[some], threads)
+            reached.append(ranking_quality(system.left_out(Y, system.coefficients(Y)), labels))
+        return RIDGES[int(np.argmax(reached))]
+
+    def stage(self, compared: StageRows, Y: Array, reg: float, start: int = 0) -> tuple[Array, Array]:
+        """Coefficients, and the scores of rows from ``start`` on, each left out."""
+        system = KernelRidge.of(
+            lambda i, j: compared[i].kernel(compared[j]), self._ridges(reg), self.settings.n_threads
+        )
+        A = system.coefficients(Y)
+        return A, system.left_out(Y, A, start)
+
+    def finished(self, model: KernelStages, scores: Array) -> tuple[KernelStages, float]:
+        """The model with its calibration, and the threshold, from scores of the last rows, each left out."""
+        labels, weights = self._last_labels(self.cut), self.rows.weights
+        weights = None if weights is None else weights[self.cut :]
+        calibration = Calibration.of(scores, labels, weights)
+        return replace(model, calibration=calibration), best_threshold(scores, labels, weights)
+
+    def _first_to_cut(self) -> int:
+        """Where the rows begin that the threshold is learnt on: all of them where few are positive."""
+        n, n_labels = self.rows.labels.shape
+        count = max(min(CUT_SCORES // n_labels, n // 3), min(CUT_ROWS, n))
+        return n - count if self._last_labels(n - count).positives.nnz else 0
+
+    def _last_labels(self, start: int) -> Labels:
+        return self.rows.labels.rows(np.arange(start, self.rows.labels.shape[0]))
+
+    def _ridges(self, reg: float) -> Array:
+        return np.asarray(self.settings.dtype.type(reg) * self.inverse_weights)

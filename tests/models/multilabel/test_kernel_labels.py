@@ -1,0 +1,214 @@
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import everypair
+from everypair import InterruptedTraining, KernelLabels
+from everypair.data.labels import Labels
+from everypair.metrics import multilabel_metrics
+from everypair.models.multilabel import kernel_learner
+from everypair.models.multilabel.base import LabelledRows
+from everypair.models.multilabel.calibration import Calibration
+from everypair.models.multilabel.kernel_learner import KernelLearner, KernelSettings
+from everypair.models.multilabel.threshold import best_threshold
+from everypair.progress import Progress
+from everypair.solvers.kernel_ridge.exact import KernelRidge
+from everypair.solvers.loop import Status
+from everypair.training.clock import Clock
+
+
+def problem(n=90, d=12, n_labels=7, sparse=False):
+    random = np.random.default_rng(1)
+    X = random.random((n, d)) * (random.random((n, d)) < (0.3 if sparse else 0.9))
+    Y = (X @ random.normal(0, 1, (d, n_labels)) + random.normal(0, 0.3, (n, n_labels)) > 0.8).astype(int)
+    return (sp.csr_array(X) if sparse else X), Y
+
+
+def kernel(x, z, p=None, q=None, gamma=1.0):
+    def squares(a, b):
+        return np.square(a[:, None] - b[None]).sum(axis=2)
+
+    K = np.exp(-gamma * squares(x, z)) + 0.1
+    return K if p is None else K * np.exp(-squares(p, q))
+
+
+def unit(scores):
+    rows = np.maximum(scores, 0)
+    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-300)
+
+
+def left_out(K, Y, reg):
+    inverse = np.linalg.inv(K + np.diag(reg))
+    return Y - (inverse @ Y) / np.diag(inverse)[:, None]
+
+
+def as_array(rows):
+    return rows.toarray() if sp.issparse(rows) else rows
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scores_of_both_stages_are_those_of_plain_numpy(sparse, weighted):
+    X, Y = problem(sparse=sparse)
+    weights = 0.5 + np.random.default_rng(2).random(60) if weighted else np.ones(60)
+    model = KernelLabels(dtype="float64", gamma=0.7).fit(X[:60], Y[:60], weights)
+    scale = model.state_.model.scale
+    x, z, y = as_array(scale(X[:60])), as_array(scale(X[60:])), Y[:60]
+    reg = model.reg_ / weights
+    K = kernel(x, x, gamma=0.7)
+    L = left_out(K, y, reg)
+    first = kernel(z, x, gamma=0.7) @ np.linalg.solve(K + np.diag(reg), y)
+    p, q = unit(first), unit(L)
+    K2 = kernel(x, x, q, q, 0.7)
+    second = kernel(z, x, p, q, 0.7) @ np.linalg.solve(K2 + np.diag(reg), y)
+    np.testing.assert_allclose(model.predict_scores(X[60:]), (first + second) / 2, rtol=0, atol=1e-9)
+    both = (L + left_out(K2, y, reg)) / 2
+    assert model.threshold_ == pytest.approx(best_threshold(both, Labels.from_y(y), weights), abs=1e-9)
+
+
+def test_left_out_scores_of_both_stages_are_those_of_a_fit_without_the_row():
+    X, Y = problem(n=40)
+    settings = KernelSettings(1.0, 1.0, 0.3, np.dtype(np.float64), 1)
+    learner = KernelLearner(settings, LabelledRows(X, Labels.from_y(Y), None), Clock.start(None), Progress(4, "", True))
+    y = learner.rows.labels.positives.toarray().astype(float)
+    x = learner.metric()(learner.rows.X)
+    compared = kernel_learner.StageRows(kernel_learner.Points.of(x), 1.0)
+    L = learner.stage(compared, y, 0.3)[1]
+    q = unit(L)
+    _, L2 = learner.stage(kernel_learner.replace(compared, predicted=kernel_learner.Points.of(q)), y, 0.3, start=30)
+    for row in range(40):
+        kept = np.arange(40) != row
+        A = np.linalg.solve(kernel(x[kept], x[kept]) + 0.3 * np.eye(39), y[kept])
+        np.testing.assert_allclose(L[[row]], kernel(x[[row]], x[kept]) @ A, rtol=0, atol=1e-9)
+        if row >= 30:
+            A = np.linalg.solve(kernel(x[kept], x[kept], q[kept], q[kept]) + 0.3 * np.eye(39), y[kept])
+            expected = kernel(x[[row]], x[kept], q[[row]], q[kept]) @ A
+            np.testing.assert_allclose(L2[[row - 30]], expected, rtol=0, atol=1e-9)
+
+
+def test_the_ridge_ranks_left_out_rows_best():
+    X, Y = problem()
+    model = KernelLabels(dtype="float64").fit(X, Y)
+    x = model.state_.model.scale(X)
+    K = kernel(x, x)
+    quality = {
+        reg: multilabel_metrics(left_out(K, Y, np.full(90, reg)), Y, ks=(5,))["ndcg@5"] for reg in kernel_learner.RIDGES
+    }
+    assert quality[model.reg_] == max(quality.values())
+    assert KernelLabels(reg=0.7).fit(X, Y).reg_ == 0.7
+
+
+def test_features_that_say_nothing_count_less():
+    random = np.random.default_rng(0)
+    X = random.normal(0, 1, (150, 12))
+    Y = (X[:, :2] > 0).astype(int)
+    scale = KernelLabels().fit(X, Y).state_.model.scale.scale * X.std(axis=0)
+    assert scale[:2].min() > 3 * scale[2:].max()
+    plain = KernelLabels(metric_exponent=0.0).fit(X, Y).state_.model.scale.scale * X.std(axis=0)
+    np.testing.assert_allclose(plain, plain[0])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_row_does_not_depend_on_its_batch(sparse):
+    X, Y = problem(n=400, sparse=sparse)
+    model = KernelLabels(dtype="float64").fit(X[:60], Y[:60])
+    scores = model.predict_scores(X)
+    for row in (0, 255, 256, 399):
+        np.testing.assert_allclose(model.predict_scores(X[[row]]), scores[[row]], rtol=0, atol=1e-12)
+    dense = as_array(X)
+    dense[0] = 1  # a full row among sparse ones
+    np.testing.assert_allclose(model.predict_scores(dense)[1:], scores[1:], rtol=0, atol=1e-12)
+
+
+def test_files_keep_every_bit(tmp_path):
+    for sparse in (False, True):
+        X, Y = problem(sparse=sparse)
+        model = KernelLabels().fit(X, Y)
+        model.save(tmp_path / "labels.ep")
+        again = everypair.load(tmp_path / "labels.ep")
+        np.testing.assert_array_equal(again.predict_scores(X), model.predict_scores(X))
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        assert again.threshold_ == model.threshold_
+
+
+def test_a_time_limit_leaves_the_second_stage_out():
+    X, Y = problem()
+    model = KernelLabels(time_limit=1e-9).fit(X, Y)
+    assert model.status_ == Status.TIME_LIMIT
+    assert model.state_.model.second is None
+    assert np.isfinite(model.threshold_)
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert KernelLabels(time_limit=600).fit(X, Y).status_ == Status.SOLVED
+
+
+def test_interrupted_in_the_second_stage_it_is_the_first(monkeypatch):
+    X, Y = problem()
+    whole, calls = KernelRidge.left_out, []
+
+    def interrupted(self, *args):
+        calls.append(1)
+        if len(calls) == stop:
+            raise KeyboardInterrupt
+        return whole(self, *args)
+
+    monkeypatch.setattr(KernelRidge, "left_out", interrupted)
+    stop = 2
+    with pytest.warns(InterruptedTraining, match="first stage alone"):
+        model = KernelLabels(reg=0.3).fit(X, Y)
+    assert model.status_ == Status.INTERRUPTED
+    alone = KernelLabels(reg=0.3, time_limit=1e-9).fit(X, Y)
+    np.testing.assert_array_equal(model.predict_scores(X), alone.predict_scores(X))
+    calls.clear()
+    stop = 1
+    untouched = KernelLabels(reg=0.3)
+    with pytest.raises(KeyboardInterrupt):
+        untouched.fit(X, Y)
+    assert not hasattr(untouched, "state_")
+
+
+def test_probabilities_are_shares():
+    random = np.random.default_rng(0)
+    scores = random.random((4000, 5)).astype(np.float32)
+    labels = Labels.from_y((random.random((4000, 5)) < 0.1 + 0.6 * scores**2).astype(int))
+    curve = Calibration.of(scores, labels)
+    asked = np.linspace(0.02, 0.98, 50)
+    assert np.abs(curve(asked) - (0.1 + 0.6 * asked**2)).max() < 0.08
+    assert (np.diff(curve(np.sort(scores.ravel()))) >= 0).all()
+    assert curve(np.array([-5.0])) == curve.shares[0]
+    assert curve(np.array([5.0])) == curve.shares[-1]
+
+
+def test_probabilities_of_weights_known_entries_and_one_score():
+    scores = np.array([[0.0, 1.0], [0.0, 1.0], [0.5, 0.5]])
+    labels = Labels.from_y([[0, 1], [1, 1], [0, 0]])
+    twice = Calibration.of(scores, labels, np.array([2.0, 1.0, 1.0]))
+    rows = [0, 0, 1, 2]
+    again = Calibration.of(scores[rows], labels.rows(rows))
+    np.testing.assert_allclose(twice.shares, again.shares)
+    known = Labels.from_y([[0.0, 1.0], [np.nan, 1.0], [0.0, np.nan]], "missing")
+    assert Calibration.of(scores, known).shares[0] < Calibration.of(scores, labels).shares[0]
+    flat = Calibration.of(np.zeros((4, 1)), Labels.from_y([[1], [0], [0], [0]]))
+    np.testing.assert_allclose(flat(np.array([[0.0], [1.0]])), 0.25)
+
+
+def test_what_makes_no_sense_is_refused():
+    X, Y = problem()
+    bad = {"gamma": 0.0, "reg": 0.0, "metric_exponent": -1.0, "time_limit": 0, "dtype": "float16", "verbose": 1}
+    for name, value in bad.items():
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            KernelLabels(**{name: value}).fit(X, Y)
+    with pytest.raises(ValueError, match="cannot learn from missing labels"):
+        KernelLabels().fit(X, Y, mask=Y > 0)
+    with pytest.raises(ValueError, match=r"X has values too large for float64: rescale them\."):
+        KernelLabels().fit(X * 1e200, Y)
+
+
+def test_progress_is_shown(capsys, monkeypatch):
+    monkeypatch.setattr("everypair.progress.SECONDS_BETWEEN_LINES", 0.0)
+    X, Y = problem()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KernelLabels(verbose=True).fit(X, Y)
+    assert "3 of 4 steps" in capsys.readouterr().err
