@@ -156,7 +156,9 @@ def repeated(steps: int, step: Any, state: Any, factors: Any, task: Task) -> dic
 
 def mean_ridge(pairs: Any) -> float:
     """λ of all parameters where the embeddings have no ridge: in units of the mean positives of an entity."""
-    return REG_SHARE * pairs.n_positives / int(np.count_nonzero(pairs.left_counts) + np.count_nonzero(pairs.right_counts))
+    return (
+        REG_SHARE * pairs.n_positives / int(np.count_nonzero(pairs.left_counts) + np.count_nonzero(pairs.right_counts))
+    )
 
 
 def two_tower(task: Task, widths: tuple[int, ...], rank: int, rate: float | None = None, ridge: float = 1.0) -> Any:

@@ -226,6 +226,9 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         if found.left is None:  # interrupted before the first sweep was over
             point = objective.at(found.theta)
             found = replace(found, **evaluated(point, 0))
+        centers = None
+        if plans[LEFT].feature_map is not None and functions[LEFT] is None:
+            centers = plans[LEFT].feature_product(found.theta[LEFT], pairs.shape[LEFT], data.features[LEFT])
         names = tower_names(self.towers)
         own = tuple(function if name is None else None for function, name in zip(functions, names))
         self.state_ = data.named(
@@ -236,8 +239,8 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
                 feature_weights=(None, None), feature_maps=(plans[LEFT].feature_map, plans[RIGHT].feature_map),
                 feature_reg=(None, None), own_vectors=values.own_vectors, graphs=(False, False),
                 negative_weight=weight, theta=found.theta, layers=tuple(layers), towers=names,
-                id_reg=(weights[LEFT].ids, weights[RIGHT].ids),
-                functions=None if own == (None, None) else own,
+id_reg=(weights[LEFT].ids, weights[RIGHT].ids), functions=None if own == (None, None) else own,
+                user_centers=centers,
             )
         )  # fmt: skip
         return self

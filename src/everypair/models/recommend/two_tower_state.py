@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from numpy.typing import NDArray
+
 from everypair.models.codec import storable
 from everypair.models.recommend.factorization import FactorizationState, check_description
-from everypair.models.recommend.fitted import Newcomers
-from everypair.models.recommend.growth import grown_fields
+from everypair.models.recommend.fitted import Answer, Newcomers
+from everypair.models.recommend.growth import grown_fields, known_with, refreshed_users
 from everypair.neural.fold_in import folded_rows
 from everypair.neural.functions import REGISTERED, PureTower
 from everypair.neural.inputs import Inputs
@@ -51,15 +53,31 @@ class TwoTowerState(FactorizationState):
             if new.features is not None:
                 raise ValueError("with towers of your own describe new entities by interactions or by features.")
             return solve_to_optimum(problem, other, n_threads)
-        centers = plan.feature_product(theta, rows.shape[0], new.features)
+        centers = new.centers
+        if centers is None:
+            centers = plan.feature_product(theta, rows.shape[0], new.features)
         tower = Perceptron(Inputs(len(centers)), plan.layers, plan.dtype)
         return folded_rows(tower, theta, centers, problem, other, self.id_reg[side], n_threads)
 
     def grown(self, side: int, newcomers: Newcomers, n_threads: int) -> TwoTowerState:
         """The same with new users or items, whose embeddings are folded in."""
         fold = self.folded_users if side == LEFT else self.folded_items
-        grown: TwoTowerState = grown_fields(self, side, fold(newcomers, n_threads), newcomers)
+        grown: TwoTowerState = grown_fields(self, side, fold(newcomers, n_threads), newcomers, n_threads)
         return grown
+
+    def with_events(self, users: NDArray[Any], rows: Any, n_threads: int) -> Answer:
+        """Scores of known users if they had these events."""
+        return self.described(known_with(self, users, rows), n_threads)
+
+    def refreshed(self, interactions: Any, users: NDArray[Any], n_threads: int) -> TwoTowerState:
+        """The same with further events of users, whose rows of ids are found anew."""
+        refreshed: TwoTowerState = refreshed_users(self, interactions, users, n_threads)
+        return refreshed
+
+    def centers_of(self, features: Any, count: int | None, n_threads: int) -> Array:
+        """What features say of users: the first product of their tower."""
+        count = self.map_of(LEFT)(features, count, self.item_factors.dtype).shape[0]
+        return self._plan(LEFT, n_threads).feature_product(self.theta[LEFT], count, features)
 
     @property
     def pure_towers(self) -> tuple[PureTower | None, PureTower | None]:
