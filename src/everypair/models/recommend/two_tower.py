@@ -98,7 +98,8 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
     )
     reg: float | tuple[float, float] | str = parameter(
         "auto",
-        'ridge ρ of the embeddings, as in OneClassMF; "auto" is 0 with the stochastic optimizers, which know none.',
+        'ridge ρ of the embeddings, as in OneClassMF; "auto" is that with ids alone, and 0 with features, or with a '
+        "stochastic optimizer, which knows none.",
     )
     reg_exponent: float | str = parameter(0.75, "as in OneClassMF.")
     id_reg: float | tuple[float, float] | str = parameter(
@@ -197,7 +198,7 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         weight = auto_negative_weight(self.negative_weight, pairs, loss)
         negatives = Negatives.from_scheme(pairs, weight, self.negative_scheme, value)
         exact = not is_stochastic(optimizer)
-        reg = 0.0 if self.reg == "auto" and not exact else auto_reg(self.reg, pairs, loss)
+        reg = 0.0 if self.reg == "auto" and not (exact and alone) else auto_reg(self.reg, pairs, loss)
         ridge = Ridge.checked(reg, values.reg_exponent)
         weights = weight_ridges(self, pairs, alone)
         training = pairs.to_csr()
