@@ -129,6 +129,8 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         "tron",
         "newton-linesearch",
         "gradient",
+        "nonlinear-cg",
+        "gradient-region",
         "sg-reform",
         "sg-bsearch",
         "sg-dense",
