@@ -72,7 +72,7 @@ class Sampling:
         """Draw ``count`` distinct pairs outside Ω."""
         if self.scheme == "user-quota":
             return self._draw_quotas(pairs, count, random)
-        m, n = pairs.shape
+        n = pairs.shape[1]
         unknown = self._drawable(pairs)
         if count > unknown:
             raise ValueError(
