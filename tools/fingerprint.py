@@ -168,7 +168,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         options = {"rank": RANK, "max_iter": 4, "tol": 0, "random_state": 3, **options}
         return lambda: kind(**options).fit(matrix, **more)
 
-    for scheme in ("uniform", "user-count", "item-count", "item-rarity", "item-inverse"):
+    for scheme in ("uniform", "user-count", "item-count", "item-rarity", "item-inverse", "user-quota"):
         yield f"subsampled {scheme}", sampled(scheme=scheme)
     yield "subsampled resample logistic", sampled(resample=True, loss="logistic")
     yield "subsampled features", sampled(more=sides)
