@@ -128,6 +128,8 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         "tron",
         "newton-linesearch",
         "gradient",
+        "nonlinear-cg",
+        "gradient-region",
         "sg-reform",
         "sg-bsearch",
         "sg-dense",
