@@ -33,6 +33,7 @@ class Request(NamedTuple):
 def recommend(
     model: Annotated[Path, typer.Argument(help="Model file.")],
     run: Run,
+    choice: Choice,
     user: Annotated[list[str] | None, typer.Option("--user", "-u", help="A user, again and again.")] = None,
     users: Annotated[Path | None, typer.Option(help="Text file with a user per line.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All users.")] = False,
@@ -49,7 +50,6 @@ def recommend(
     include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that a user has.")] = False,
     block: Annotated[list[str] | None, typer.Option(help="An item to leave out, again and again.")] = None,
     allow: Annotated[list[str] | None, typer.Option(help="An item to choose from, again and again.")] = None,
-    choice: Choice = Choice(),
     unknown: Annotated[
         Literal["error", "skip"] | None,
         typer.Option(help="Users of a file, and their items, that the model does not know.", show_default="skip"),

@@ -141,7 +141,7 @@ def rows_by_id(row_ids: Ids, ids: Ids, name: str) -> NDArray[np.int64]:
     positions = find_alike(ids, row_ids)
     places = places_of(positions, len(ids))
     if (places < 0).any():
-        raise ValueError(f"{name} must have a row for every id; {without_row(ids, places)}.")
+        raise ValueError(f"{name} must have one row for every id; {without_row(ids, places)}.")
     return places
 
 
