@@ -182,7 +182,7 @@ OF_CALLS = {
     "cold items of nothing": (("fit", "events.csv", "-o", "new.ep", "--cold-items", "include"), "--item-features"),
     "a moment and the last": (
         ("evaluate", "events.csv", "--split", "last", "--since", "5"),
-        "--since belongs to --split",
+        "--since belongs to",
     ),
     "no moment": (("evaluate", "events.csv", "--since", "spring"), "--since must be a number"),
     "tuned on new users": (("tune", "events.csv", "-o", "new.ep", "--split", "new-users"), "evaluate alone can"),

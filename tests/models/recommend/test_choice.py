@@ -45,7 +45,7 @@ def test_every_form_of_a_filter_says_the_same(model):
         [set(one) for one in lists],
         by_user,
         {**by_user, "somebody else": ["x"]},
-        lists[:2] + [["x"]],
+        [*lists[:2], ["x"]],
     ):
         assert shown(model.recommend(users, n=21, block=block)) == expected
     assert shown(model.recommend(users, n=21, block={users[0]: lists[0], users[1]: lists[1]})) == expected
