@@ -32,6 +32,7 @@ from everypair import (
     KernelCompletion,
     KernelLabels,
     MultiLabelMF,
+    NeighborMF,
     OneClassMF,
     Popularity,
     Side,
@@ -251,6 +252,12 @@ def completions(data: Data) -> Iterator[tuple[str, Fit]]:
                 data.entries, data.observed, left_features=left, right_features=right
             ),
         )
+    yield (
+        "neighbors",
+        lambda: NeighborMF(random_state=0, max_iter=20).fit(
+            data.entries > 0, data.observed, left_features=data.left, right_features=data.right
+        ),
+    )
 
 
 def answers(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:
