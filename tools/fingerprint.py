@@ -29,8 +29,10 @@ from everypair import (
     ContentItems,
     EnsembleMF,
     ItemItem,
+    KernelCompletion,
     KernelLabels,
     MultiLabelMF,
+    NeighborMF,
     OneClassMF,
     Popularity,
     Side,
@@ -38,7 +40,15 @@ from everypair import (
 )  # fmt: skip
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel import Kernel
-from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.multilabel.rivals import (
+    CPLST,
+    PLST,
+    WSABIE,
+    BayesianCompressedSensing,
+    BinaryRelevance,
+    CompressedSensing,
+    LabelCCA,
+)
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.problem import Loss
 from everypair.problem.losses import LOSSES
@@ -119,6 +129,8 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         "tron",
         "newton-linesearch",
         "gradient",
+        "nonlinear-cg",
+        "gradient-region",
         "sg-reform",
         "sg-bsearch",
         "sg-dense",
@@ -156,7 +168,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         options = {"rank": RANK, "max_iter": 4, "tol": 0, "random_state": 3, **options}
         return lambda: kind(**options).fit(matrix, **more)
 
-    for scheme in ("uniform", "user-count", "item-count", "item-rarity", "item-inverse"):
+    for scheme in ("uniform", "user-count", "item-count", "item-rarity", "item-inverse", "user-quota"):
         yield f"subsampled {scheme}", sampled(scheme=scheme)
     yield "subsampled resample logistic", sampled(resample=True, loss="logistic")
     yield "subsampled features", sampled(more=sides)
@@ -202,6 +214,8 @@ def classifiers(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "relevance missing", labelled(BinaryRelevance, mask=data.mask, unlabeled="missing")
     yield "plst", labelled(PLST, rank=4)
     yield "cplst", labelled(CPLST, rank=4)
+    yield "label_cca", labelled(LabelCCA, rank=4)
+    yield "compressed_sensing", labelled(CompressedSensing, rank=4, random_state=0)
     yield "wsabie", labelled(WSABIE, rank=4)
     yield "bcs", labelled(BayesianCompressedSensing, rank=6)
     yield "bcs missing", labelled(BayesianCompressedSensing, rank=6, mask=data.mask, unlabeled="missing")
@@ -229,6 +243,19 @@ def completions(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "fpca", completed(FPCA, left=None, right=None, nuclear_reg=0.5)
     yield "imc", completed(IMC, rank=3, reg=0.1)
     yield "maxide", completed(Maxide, nuclear_reg=0.5)
+    for name, (left, right) in {"both": (data.left, data.right), "one": (data.left, None)}.items():
+        yield (
+            f"kernel {name}",
+            lambda left=left, right=right: KernelCompletion(refine=True).fit(
+                data.entries, data.observed, left_features=left, right_features=right
+            ),
+        )
+    yield (
+        "neighbors",
+        lambda: NeighborMF(random_state=0, max_iter=20).fit(
+            data.entries > 0, data.observed, left_features=data.left, right_features=data.right
+        ),
+    )
 
 
 def answers(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:

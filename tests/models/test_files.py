@@ -22,8 +22,10 @@ from everypair import (
     ContentItems,
     EnsembleMF,
     ItemItem,
+    KernelCompletion,
     KernelLabels,
     MultiLabelMF,
+    NeighborMF,
     OneClassMF,
     Popularity,
     Side,
@@ -35,7 +37,15 @@ from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.estimator import Estimator
 from everypair.models.files import model_class
 from everypair.models.multilabel import Kernel
-from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.multilabel.rivals import (
+    CPLST,
+    PLST,
+    WSABIE,
+    BayesianCompressedSensing,
+    BinaryRelevance,
+    CompressedSensing,
+    LabelCCA,
+)
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.models.registry import ESTIMATORS
 from everypair.models.serve_only import ServeOnlyError
@@ -52,6 +62,7 @@ GRAPH = (RNG.random((N, N)) < 0.2).astype(float)
 X = RNG.random((60, 5))
 Y = (X @ RNG.normal(size=(5, 4)) > 0.3).astype(int)
 PARTIAL = np.where(RNG.random((M, N)) < 0.6, RNG.normal(size=(M, 2)) @ RNG.normal(size=(2, N)), np.nan)
+SIGNS = np.sign(PARTIAL)
 NEW = (RNG.random((3, N)) < 0.3).astype(float)
 FEW = {"rank": 3, "max_iter": 3, "random_state": 0}
 SIDES = {"user_features": LEFT, "item_features": RIGHT}
@@ -93,10 +104,16 @@ CLASSIFIERS = {
     "relevance": lambda: BinaryRelevance().fit(X, Y),
     "plst": lambda: PLST(rank=2).fit(X, Y),
     "cplst": lambda: CPLST(rank=2).fit(X, Y),
+    "label_cca": lambda: LabelCCA(rank=2).fit(X, Y),
+    "compressed_sensing": lambda: CompressedSensing(rank=2, random_state=0).fit(X, Y),
     "wsabie": lambda: WSABIE(rank=2, random_state=0).fit(X, Y),
     "compressed sensing": lambda: BayesianCompressedSensing(rank=3, random_state=0, max_iter=3).fit(X, Y),
 }
 COMPLETIONS = {
+    "kernels": lambda: KernelCompletion(refine=True).fit(PARTIAL, **BOTH),
+    "kernels, one side": lambda: KernelCompletion(refine=True, reg=0.3).fit(PARTIAL, left_features=LEFT),
+    "neighbors": lambda: NeighborMF(rank=3, max_iter=4, random_state=0).fit(SIGNS, **BOTH),
+    "kernels, none": lambda: KernelCompletion().fit(PARTIAL),
     "mlrm": lambda: MLRM(**FIXED).fit(PARTIAL, **BOTH),
     "mlrm, automatic": lambda: MLRM(**SWEEPS).fit(PARTIAL),
     "fnnm": lambda: FNNM(**FIXED, orthonormal=True).fit(PARTIAL, **BOTH),

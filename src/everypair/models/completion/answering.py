@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,10 @@ class Source(NamedTuple):
     validation: Any
     names: NamedMatrix | None
 
+    def ids(self, side: int) -> Ids | None:
+        """Names of rows (side 0) or columns, if any."""
+        return None if self.names is None else (self.names.rows, self.names.columns)[side]
+
     def named(self, state: State) -> State:
         """The state with the names of rows and columns, where Y had some."""
         if self.names is None:
@@ -57,6 +61,8 @@ def read_source(Y: Any, mask: Any, left_features: Any, right_features: Any, vali
 @estimator
 class Completion(Threads, Estimator):
     """Base of everything that completes a matrix: questions by name or position, over a fitted state."""
+
+    regularisers: ClassVar[tuple[str, ...]] = ()
 
     row_ids_ = FittedAttribute()
     column_ids_ = FittedAttribute()
