@@ -76,13 +76,13 @@ def new_rows(
     weights: ArrayLike | None = None,
     values: ArrayLike | None = None,
     centers: Array | None = None,
-    others: OtherWeights | None = None,
+    other_weights: OtherWeights | None = None,
 ) -> RowProblem:
     """Describe new rows (of signed weights, in the factors' dtype) of ``side`` as training would.
 
     Scheme weights use the training normalisers; ``weights`` replaces them. A low-rank ỹ takes ``values`` as the new
-    rows of Ũ, the mean training row by default. ``centers`` is what features already say of the rows, ``others`` are
-    the other side's weights where they were looked at before.
+    rows of Ũ, the mean training row by default. ``centers`` is what features already say of the rows,
+    ``other_weights`` are the other side's where they were looked at before.
     """
     liked = rows.data > 0
     counts = np.diff(kept_pointers(rows.indptr, liked))
@@ -103,7 +103,7 @@ def new_rows(
         np.where(liked, 1, loss.dislike_target) if targets is None else targets,
         loss,
         ridge,
-        (this_weights, others or (negatives.right if side == LEFT else negatives.left)),
+        (this_weights, other_weights or (negatives.right if side == LEFT else negatives.left)),
         value,
         dtype=rows.dtype,
         centers=None if centers is None else _without(centers, constant),
