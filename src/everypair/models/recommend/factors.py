@@ -54,7 +54,7 @@ class FactorState(NamedValue):
 
     def prepare(self, n_threads: int) -> None:
         """Make what belongs to the model and not to a question; it would else be made by the first that needs it."""
-        self.index.reach, self.index.every_item  # noqa: B018
+        self.index.reach, self.index.rounded, self.index.every_item  # noqa: B018
 
     def known(self, users: NDArray[Any] | None) -> Answer:
         """Scores of users by position."""
@@ -137,4 +137,4 @@ class TrainedState(FactorState):
     def prepare(self, n_threads: int) -> None:
         """The items' vectors of length 1 besides."""
         super().prepare(n_threads)
-        self.unit_items.reach  # noqa: B018
+        self.unit_items.reach, self.unit_items.rounded  # noqa: B018
