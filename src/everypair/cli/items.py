@@ -62,7 +62,7 @@ class ItemsFile:
 
 
 @dataclass(frozen=True)
-class Choice(ItemsFile):
+class ListFilters(ItemsFile):
     """Conditions on the items of a list."""
 
     where: Annotated[

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from everypair.cli.items import Choice, Titles
+from everypair.cli.items import ListFilters, Titles
 from everypair.cli.options import Run, command
 from everypair.cli.reading import Reading
 from everypair.cli.say import note, show, table
@@ -33,7 +33,7 @@ class Request(NamedTuple):
 def recommend(
     model: Annotated[Path, typer.Argument(help="Model file.")],
     run: Run,
-    choice: Choice,
+    choice: ListFilters,
     user: Annotated[list[str] | None, typer.Option("--user", "-u", help="A user, again and again.")] = None,
     users: Annotated[Path | None, typer.Option(help="Text file with a user per line.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All users.")] = False,
@@ -82,7 +82,7 @@ def recommend(
         raise ValueError(f"--format {kind} belongs to a file: say --output FILE, or --output - for the screen.")
     if cluster is not None and not (every and output is not None and kind in (None, "parquet")):
         raise ValueError("--cluster writes the lists of all to a folder of Parquet files: say --all --output FOLDER.")
-    if cluster is not None and choice != Choice():
+    if cluster is not None and choice != ListFilters():
         raise ValueError("--cluster writes plain lists: leave out --items, --where, --at-most and --diversity.")
     filters = choice.filters()
     if cluster is not None and threads is not None:

@@ -24,14 +24,14 @@ from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve.rerank import Limits
 
 
-class Asked(NamedTuple):
+class AskedUsers(NamedTuple):
     """The users of a question: how many, and their names where they have some."""
 
     size: int
     names: Any = None
 
 
-def chosen_items(value: Any, asked: Asked, allow: Any, block: Any, where: Any) -> tuple[Any, Any]:
+def chosen_items(value: Any, asked: AskedUsers, allow: Any, block: Any, where: Any) -> tuple[Any, Any]:
     """What may be shown and what may not, in positions, as :func:`everypair.retrieve.top_k` takes them."""
     allow, block = (_in_positions(value, asked, items, name) for items, name in ((allow, "allow"), (block, "block")))
     if where is None:
@@ -76,7 +76,7 @@ def table_of(value: Any, name: str) -> Any:
     return value.item_table
 
 
-def _in_positions(value: Any, asked: Asked, items: Any, name: str) -> Any:
+def _in_positions(value: Any, asked: AskedUsers, items: Any, name: str) -> Any:
     if items is None or sp.issparse(items):
         return items
     if isinstance(items, set | frozenset):
@@ -101,7 +101,7 @@ def known_places(ids: Ids, items: Any, name: str) -> Any:
     return known
 
 
-def _by_user(value: Any, asked: Asked, items: Mapping[Any, Any], name: str) -> list[Any]:
+def _by_user(value: Any, asked: AskedUsers, items: Mapping[Any, Any], name: str) -> list[Any]:
     if asked.names is None:
         raise TypeError(f"{name} as a dict goes by user, and these have no names: give a list for each.")
     names = np.asarray(asked.names).tolist()
@@ -111,7 +111,7 @@ def _by_user(value: Any, asked: Asked, items: Mapping[Any, Any], name: str) -> l
     return [items.get(one, ()) for one in names]
 
 
-def _rows(value: Any, asked: Asked, lists: Any, name: str) -> Any:
+def _rows(value: Any, asked: AskedUsers, lists: Any, name: str) -> Any:
     """A mask with a row per user."""
     if len(lists) != asked.size:
         raise ValueError(f"{name} must have a list for each of the {asked.size} users, got {len(lists)}.")
@@ -157,10 +157,10 @@ def spread(rows: Any, places: NDArray[np.int64], missing: Any) -> Any:
     return out
 
 
-def asked_users(value: Any, users: Any, new: Any, rows: int) -> Asked:
+def asked_users(value: Any, users: Any, new: Any, rows: int) -> AskedUsers:
     """Whom a question is about."""
     if users is not None:
-        return Asked(rows, np.atleast_1d(np.asarray(users)))
+        return AskedUsers(rows, np.atleast_1d(np.asarray(users)))
     if new is not None:
-        return Asked(rows, None if new.ids is None else new.ids.values)
-    return Asked(rows, np.arange(rows) if value.user_ids is None else value.user_ids.values)
+        return AskedUsers(rows, None if new.ids is None else new.ids.values)
+    return AskedUsers(rows, np.arange(rows) if value.user_ids is None else value.user_ids.values)
