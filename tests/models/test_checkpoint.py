@@ -25,6 +25,7 @@ from everypair import (
 )
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel.rivals import WSABIE, BayesianCompressedSensing
+from everypair.models.recommend.rivals.poisson import PoissonMF
 from everypair.store import ModelFileError
 
 RNG = np.random.default_rng(0)
@@ -61,6 +62,7 @@ TRAININGS = {
     "subsampled, resample": (SubsampledMF, {**FACTORS, "resample": True}, (EVENTS,), {}),
     "ensemble": (EnsembleMF, {**FACTORS, "n_models": 3, "resample": True}, (EVENTS,), {}),
     "bpr": (BPR, FACTORS, (EVENTS,), {}),
+    "poisson": (PoissonMF, {**FACTORS, "tol": 0}, (EVENTS,), {}),
     "multi-label": (MultiLabelMF, {**FACTORS, "tol": 0, "reg": 0.1}, (X, Y), {}),
     "multi-label, automatic": (MultiLabelMF, {"random_state": 3, "tol": 0}, (X, Y), {}),
     "multi-label, validation": (

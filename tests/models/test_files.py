@@ -47,6 +47,7 @@ from everypair.models.multilabel.rivals import (
     CompressedSensing,
     LabelCCA,
 )
+from everypair.models.recommend.rivals.poisson import PoissonMF
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.models.registry import ESTIMATORS
 from everypair.models.serve_only import ServeOnlyError
@@ -85,6 +86,7 @@ RECOMMENDERS = {
     "subsampled": lambda: SubsampledMF(**FEW, scheme="item-count", resample=True).fit(EVENTS, **SIDES),
     "ensemble": lambda: EnsembleMF(n_models=2, **FEW).fit(EVENTS),
     "bpr": lambda: BPR(**FEW).fit(EVENTS),
+    "poisson": lambda: PoissonMF(**FEW).fit(EVENTS),
     "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, item_features=RIGHT),
     "item-item, all": lambda: ItemItem(neighbors=None).fit(LIKES),
     "content": lambda: ContentItems().fit(EVENTS, item_features=LEFT[:N]),

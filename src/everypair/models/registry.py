@@ -67,6 +67,12 @@ ESTIMATORS = {
         "factors from pairs of items, ranked by stochastic gradients",
         FACTORS,
     ),
+    "PoissonMF": Entry(
+        f"{RECOMMEND}.rivals.poisson",
+        "recommender",
+        "positive factors under which every pair is a count",
+        (*FACTORS, "fold_in_items"),
+    ),
     "SubsampledMF": Entry(
         f"{RECOMMEND}.rivals.subsampled",
         "recommender",
