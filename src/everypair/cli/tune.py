@@ -46,6 +46,9 @@ def tune(
     report: Annotated[
         Path | None, typer.Option(help="Write a report to an HTML file, on events held out before tuning.")
     ] = None,
+    keep_partial: Annotated[
+        bool, typer.Option("--keep-partial", help="After Ctrl-C replace a model file that is there all the same.")
+    ] = False,
 ) -> None:
     """Find parameters on held-out events, check that they beat the defaults, and fit them on everything.
 
@@ -54,12 +57,13 @@ def tune(
     from sklearn.base import clone
 
     from everypair import tune as search_parameters
-    from everypair.cli.training import fitted
-    from everypair.store.write import check_place, replacing
+    from everypair.cli.training import check_whole, fitted
+    from everypair.store.write import check_output, replacing
+    from everypair.training.interruption import was_interrupted
 
-    for path in (output, trials_csv):
+    for path in (output, trials_csv, report):
         if path is not None:
-            check_place(path)
+            check_output(path, events, tables.user_features, tables.item_features)
     if report is not None:
         from everypair.plots.report import check_report
 
@@ -85,6 +89,7 @@ def tune(
         note = f"{cut.words(choice.seed)}, held out before tuning"
         write_report(final, seen, test, report, tuning=result, test_note=note, random_state=choice.seed)
         final = fitted(clone(final), data, features, run.quiet)
+    check_whole(result.interrupted or was_interrupted(final), output, keep_partial)
     final.save(output)
     if trials_csv is not None:
         with replacing(trials_csv) as file:

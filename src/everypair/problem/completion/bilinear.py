@@ -102,6 +102,15 @@ class Bilinear:
         return _norm(self._left_gram) * _norm(self._right_gram)
 
     @cached_property
+    def curvatures(self) -> Array64:
+        """‖ÃᵀÃ‖₂ ‖C̃ᵀ(Π)C̃‖₂ a_f² c_g² for every entry of N, where Ã and C̃ have columns of length 1: Σ K_fg N_fg² ≥ ‖A N Cᵀ‖².
+
+        Of columns of one length it is :attr:`curvature` everywhere; long ones do not make steps along short ones short.
+        """
+        left, right = (_scaled(gram) for gram in (self._left_gram, self._right_gram))
+        return np.broadcast_to(np.multiply.outer(left, right), self.weights_shape)
+
+    @cached_property
     def _left_gram(self) -> Array64 | None:
         return None if self.left is None else np.asarray(self.left.T @ self.left)
 
@@ -115,6 +124,15 @@ class Bilinear:
     def _centred_result(self, projected: Array64) -> Array64:
         """Π on the right of a result whose columns are the matrix's own; elsewhere C holds it already."""
         return np.asarray(self._centre(projected) if self.right is None else projected)
+
+
+def _scaled(gram: Array64 | None) -> Array64:
+    """The squares of the columns' lengths times the norm of the Gram matrix of columns of length 1."""
+    if gram is None:
+        return np.ones(1)
+    lengths = np.sqrt(np.diag(gram))
+    lengths = np.where(lengths > 0, lengths, 1.0)
+    return np.asarray(lengths**2 * _norm(gram / np.outer(lengths, lengths)))
 
 
 def _norm(gram: Array64 | None) -> float:

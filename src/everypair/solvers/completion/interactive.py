@@ -79,7 +79,7 @@ class Interactive:
 
     def _step(self, state: InteractiveState) -> InteractiveState:
         rho, at, y = state.penalty, self.at, self.problem.observed.values
-        side, length = self.problem.side, self.problem.side.curvature
+        side, length = self.problem.side, self.problem.side.curvatures
         # M and N, each by its proximal step
         M = shrink_exact(state.filled - state.multiplier, self.nuclear_reg / rho)
         gap = side.dense(state.weights) - state.explained + state.side_multiplier
@@ -94,6 +94,7 @@ class Interactive:
         first, second = dense - filled, of_side - explained
         size = max(_norm(filled, explained), np.finfo(float).tiny)
         primal = _norm(first, second) / size
+        moved = float(np.sqrt(np.sum(length * (N - state.weights) ** 2))) / size  # how far N still goes
         dual = rho * _norm(filled - state.filled, explained - state.explained) / size
         value = self.nuclear_reg * M.nuclear_norm + self.l1_reg * float(np.abs(N).sum())
         value += 0.5 * float(np.sum((of_side - filled) ** 2))
@@ -103,7 +104,7 @@ class Interactive:
             change = 2.0 if primal > BALANCED * dual else 0.5 if dual > BALANCED * primal else 1.0
         return InteractiveState(
             M, N, filled, explained, (state.multiplier + first) / change, (state.side_multiplier + second) / change,
-            rho * change, state.iteration + 1, value, max(primal, dual) <= self.tol,
+            rho * change, state.iteration + 1, value, max(primal, dual, moved) <= self.tol,
         )  # fmt: skip
 
 
