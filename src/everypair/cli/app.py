@@ -14,6 +14,7 @@ import errno
 import os
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -25,6 +26,7 @@ from typer.core import TyperGroup
 from everypair import __version__
 from everypair.cli.sentences import as_options
 
+START = time.perf_counter()
 DONE, MISTAKE, INTERRUPTED = 0, 2, 130
 CTRL_C = ("KeyboardInterrupt", "InterruptedTraining")  # what it is by name: the class of the latter needs numba
 MISTAKES = (ValueError, TypeError, OSError, ImportError, NotImplementedError, MemoryError)

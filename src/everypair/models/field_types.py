@@ -1,4 +1,4 @@
-"""Does a field that came out of a file hold what its annotation says? A file may have been made to load and to fail later.
+"""Does a field that came out of a file hold what its annotation says? A file may be made to load and to fail later.
 
 Checked are classes, numbers, text, tuples and what may be one of several; what an annotation says beyond that is not.
 """
@@ -26,6 +26,9 @@ def check_types(cls: type, values: dict[str, Any]) -> None:
     for name, value in values.items():
         if not isinstance(value, Dropped) and not _is(value, hints.get(name, Any)):
             raise ValueError(f"{name} of {cls.__name__} cannot be a {type(value).__name__}.")
+
+
+PLAIN = (str, bool, list, dict, type(None))
 
 
 @cache

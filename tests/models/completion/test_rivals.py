@@ -211,3 +211,22 @@ def test_a_planted_matrix_from_two_fifths_of_its_entries():
     assert found["row_auc"] > 0.9
     error = np.linalg.norm((ranked.complete() - Y)[~mask]) / np.linalg.norm(Y[~mask])
     assert 0.1 < error < 0.6  # values are not what its loss is for
+
+
+def test_simc_is_solved_where_columns_differ_in_length():
+    """One feature 30 times longer than the other: the optimum by cvxpy (Clarabel) is 1.30384."""
+    random = np.random.default_rng(0)
+    left = np.c_[random.normal(size=8), 30 * random.normal(size=8)]
+    right = random.normal(size=(6, 2))
+    Y = left @ np.diag([1, 0.05]) @ right.T
+    Y[random.random(Y.shape) > 0.6] = np.nan
+    for tol in (1e-4, 1e-7):
+        model = SIMC(nuclear_reg=0.1, l1_reg=0.1, tol=tol).fit(Y, left_features=left, right_features=right)
+        assert "Solved" in str(model.status_)
+        assert model.history_[-1]["objective"] == pytest.approx(1.30384, rel=1e-3 if tol > 1e-5 else 1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e300])
+def test_values_whose_squares_overflow(scale):
+    with pytest.raises(ValueError, match=r"Y holds values beyond 1e\+120.*rescale it"):
+        FPCA().fit(np.ones((4, 3)) * scale)

@@ -103,7 +103,7 @@ class Bilinear:
 
     @cached_property
     def curvatures(self) -> Array64:
-        """‖ÃᵀÃ‖₂ ‖C̃ᵀ(Π)C̃‖₂ a_f² c_g² for every entry of N, where Ã and C̃ have columns of length 1: Σ K_fg N_fg² ≥ ‖A N Cᵀ‖².
+        """K_fg = ‖ÃᵀÃ‖₂ ‖C̃ᵀ(Π)C̃‖₂ a_f² c_g², Ã and C̃ having columns of length 1: Σ K_fg N_fg² ≥ ‖A N Cᵀ(Π)‖².
 
         Of columns of one length it is :attr:`curvature` everywhere; long ones do not make steps along short ones short.
         """
