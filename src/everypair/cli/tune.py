@@ -62,6 +62,7 @@ def tune(
 
     from everypair import tune as search_parameters
     from everypair.cli.training import check_whole, fitted
+    from everypair.metrics.held_out import checked_metric
     from everypair.store.write import check_output, replacing
     from everypair.training.interruption import was_interrupted
 
@@ -72,6 +73,9 @@ def tune(
         from everypair.plots.report import check_report
 
         check_report(report)
+    if budget is not None and not budget > 0:
+        raise ValueError(f"budget= must be a positive number of seconds, got {budget!r}.")
+    checked_metric(metric)
     model = choice.build()
     cut.check()
     inner = cut.entries
@@ -81,7 +85,7 @@ def tune(
     if report is not None:  # it is measured on events that no candidate has seen
         seen, test, _ = cut.parts(data, choice.seed)
         inner = {**inner, "since": None}
-    if budget is not None:  # reading counts, and so do the page and one more fit
+    if budget is not None and budget > 0:  # reading counts, and so do the page and one more fit
         budget = max(budget - (time.perf_counter() - START), 1.0) * (1 if report is None else 1 - LAST_SHARE)
     result = search_parameters(
         model, seen, budget, trials=trials, metric=metric, **inner,

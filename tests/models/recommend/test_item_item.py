@@ -266,7 +266,7 @@ def test_what_all_neighbors_cannot_read():
 
 
 def test_an_exponent_beyond_all_weights():
-    with pytest.raises(ValueError, match="user_exponent=1000.0 is too large"):
+    with pytest.raises(ValueError, match=r"user_exponent=1000\.0 is too large"):
         ItemItem(user_exponent=1000.0).fit(np.ones((4, 4)))
 
 
