@@ -6,8 +6,9 @@
 (b) Subsampled: |Ω⁻| = |Ω⁺| drawn uniformly, all other pairs without cost, the same ridge: it counts positives alone.
 One thread, BLAS included, CPU seconds, the same start. A point is a sweep over both sides or, for stochastic gradient,
 as many random updates as there are positives; its time includes the evaluation of the objective there (a tenth of it
-on ml1m), which the other solvers have as a by-product. It has
-the learning rates of twin learners, and of one learner a row beside them. Writes figure1_<data>.json, .md and (matplotlib) .png.
+on ml1m), which the other solvers have as a by-product. It has the
+learning rates of twin learners, and those of one learner a row beside them. Writes figure1_<data>.json, .md and
+(matplotlib) .png.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python experiments/negsel/schedule.py [--data ml100k] [--passes 20] [--rank 64] [--rates 0.05 0.1 0.2] [--report]
 
-The schedule that NegSel cites has twin learners whose sums begin at 1 (Chin et al., 2015), for ratings of unit variance.
-The gradients of the objectives here are smaller: sums that begin at 0 grow to their size. A pass is as many updates as
-there are positives; the gap is to the lowest objective of any method, Newton–CG's at the end of 50 sweeps among them.
-Problems, start and rank are those of Figure 1. Writes schedule_<data>.json and .md.
+The schedule that NegSel cites has twin learners whose sums begin at 1 (Chin et al., 2015), for ratings of unit
+variance. The gradients of the objectives here are smaller: sums that begin at 0 grow to their size. A pass is as many
+updates as there are positives; the gap is to the lowest objective of any method, Newton–CG's at the end of 50 sweeps
+among them. Problems, start and rank are those of Figure 1. Writes schedule_<data>.json and .md.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from everypair import (
     MLRM,
     Checkpoint,
     EnsembleMF,
+    GaussianRatings,
     MultiLabelMF,
     NeighborMF,
     OneClassMF,
@@ -76,6 +77,7 @@ TRAININGS = {
     "imc": (IMC, {"rank": 2, "reg": 0.1, "max_iter": 9, "tol": 0}, (PARTIAL,), BOTH),
     "maxide": (Maxide, {**FIXED, "nuclear_reg": 0.01}, (PARTIAL,), BOTH),
     "neighbors": (NeighborMF, {"rank": 3, "max_iter": 9, "tol": 0, "random_state": 1}, (np.sign(PARTIAL),), BOTH),
+    "gaussian": (GaussianRatings, {"max_iter": 9}, (PARTIAL,), {}),
     "simc": (SIMC, {**FIXED, "l1_reg": 0.1}, (PARTIAL,), BOTH),
 }  # fmt: skip
 

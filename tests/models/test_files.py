@@ -21,6 +21,7 @@ from everypair import (
     Blend,
     ContentItems,
     EnsembleMF,
+    GaussianRatings,
     ItemItem,
     KernelCompletion,
     KernelLabels,
@@ -115,6 +116,7 @@ COMPLETIONS = {
     "kernels": lambda: KernelCompletion(refine=True).fit(PARTIAL, **BOTH),
     "kernels, one side": lambda: KernelCompletion(refine=True, reg=0.3).fit(PARTIAL, left_features=LEFT),
     "neighbors": lambda: NeighborMF(rank=3, max_iter=4, random_state=0).fit(SIGNS, **BOTH),
+    "gaussian": lambda: GaussianRatings(max_iter=3).fit(PARTIAL, right_features=RIGHT),
     "kernels, none": lambda: KernelCompletion().fit(PARTIAL),
     "mlrm": lambda: MLRM(**FIXED).fit(PARTIAL, **BOTH),
     "mlrm, automatic": lambda: MLRM(**SWEEPS).fit(PARTIAL),
@@ -134,6 +136,12 @@ def answers(model):
             model.predict_scores(X),
             *model.predict_topk(X, 2),
             np.asarray(sp.csr_array(model.predict(X)).toarray()),
+        ]
+    if isinstance(model, GaussianRatings):
+        return [
+            model.complete(right_features=RIGHT[:2]),
+            *model.interval([1, 2], [3, 4]),
+            *model.recommend([0, 3], n=4),
         ]
     if hasattr(model, "complete"):
         said = [model.complete(), *model.recommend([0, 3], n=4), model.predict([1, 2], [3, 4])]
