@@ -80,15 +80,20 @@ class FactorState(NamedValue):
 
     def events_alone(self, users: Newcomers) -> StoredRows:
         """The events of new users of a model that knows neither features nor targets."""
-        if users.features is not None:
-            raise ValueError("this model was fitted without features: describe new users by interactions.")
-        if any(part is not None for part in (users.targets, users.weights, users.values)):
-            raise ValueError("this model knows no targets or weights: describe new users by interactions alone.")
+        check_events_alone(users, "users")
         return self.rows_of(users)
 
     def folded_users(self, users: Newcomers, n_threads: int) -> Array:
         """Factors of new users (c × k)."""
         raise NotImplementedError
+
+
+def check_events_alone(new: Newcomers, kind: str) -> None:
+    """Refuse new users or items of whom a model is told what it does not know."""
+    if new.features is not None:
+        raise ValueError(f"this model was fitted without features: describe new {kind} by interactions.")
+    if any(part is not None for part in (new.targets, new.weights, new.values)):
+        raise ValueError(f"this model knows no targets or weights: describe new {kind} by interactions alone.")
 
 
 @storable
