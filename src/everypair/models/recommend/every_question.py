@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from everypair.data.rows import StoredRows
+from everypair.models.recommend.fitted import ComparesItems, ComparesUsers, Explains
 from everypair.retrieve.room import FEW_ROWS
 
 SIZES = (1, 2, FEW_ROWS + 1)  # of which each is another way through
 ITEMS = 3  # of somebody new
-SIDES = ("users", "items")
 
 
 def ask_everything(model: Any) -> None:
@@ -35,10 +35,12 @@ def ask_everything(model: Any) -> None:
         model.recommend(users, n=1, block=few)
         with suppress(ValueError):
             model.recommend(interactions=new, n=1)
-        for side, name in enumerate(SIDES):
-            if hasattr(model, f"similar_{name}"):
-                getattr(model, f"similar_{name}")(np.arange(min(size, model.state_.shape[side])), n=1)
+        if isinstance(model.state_, ComparesUsers):
+            model.similar_users(users, n=1)
+        if isinstance(model.state_, ComparesItems):
+            model.similar_items(np.arange(min(size, n_items)), n=1)
     model.score_pairs([0], [0])
     model.score_users([0])
-    with suppress(ValueError, AttributeError):
-        model.explain(0, 0)
+    if isinstance(model.state_, Explains):
+        with suppress(ValueError):
+            model.explain(0, 0)
