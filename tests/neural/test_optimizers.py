@@ -67,7 +67,7 @@ def test_goes_down_and_goes_on_with_the_same_bits(name, naive, unridged):
 
 @pytest.mark.parametrize("name", ["sampling", "sg46", "sogram", "naive", "adam"])
 def test_another_seed_is_another_way(name, unridged):
-    one, other = (started(name, unridged, seed) for seed in (0, 1))
+    one, other = (started(name, unridged, seed, dropout=0.3 if name == "adam" else 0) for seed in (0, 1))
     assert one[0].step(one[1]).objective != other[0].step(other[1]).objective
 
 
