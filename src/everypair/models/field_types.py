@@ -58,8 +58,9 @@ def _is(value: Any, hint: Any) -> bool:
         return isinstance(value, int) and not isinstance(value, bool)
     if plain is np.ndarray:
         return isinstance(value, np.ndarray)
-    if isinstance(plain, type) and (
-        plain in (str, bool, list, dict, type(None)) or hasattr(plain, "__dataclass_fields__")
-    ):
-        return isinstance(value, plain)
-    return True
+    ours = (
+        isinstance(plain, type)
+        and plain.__module__.startswith("everypair.")
+        and not getattr(plain, "_is_protocol", False)
+    )
+    return not (ours or plain in PLAIN) or isinstance(value, plain)
