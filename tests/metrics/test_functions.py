@@ -35,6 +35,10 @@ def map_at(ranked, good, k):
     return sum(precision(ranked, good, place) for place in right) / min(k, len(good))
 
 
+def mrr(ranked, good, k):
+    return next((1 / place for place, j in enumerate(ranked[:k], start=1) if j in good), 0.0)
+
+
 def mean_precision(ranked, good, k):
     return sum(precision(ranked, good, j) for j in range(1, k + 1)) / k
 
