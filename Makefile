@@ -7,7 +7,7 @@ ifneq ($(SHARED_DATA),)
 export EVERYPAIR_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
-.PHONY: demo test test-blas slow lint format bench reproduce docs wheel clean
+.PHONY: campaign demo test test-blas slow lint format bench reproduce docs wheel clean
 
 demo: $(VENV)/.core
 	$(BIN)/everypair demo
@@ -42,6 +42,10 @@ bench: $(VENV)/.bench
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python experiments/reproduce.py --quick
+
+MINUTES ?= 10
+campaign: $(VENV)/.dev
+	$(BIN)/python tools/campaign/run.py --minutes $(MINUTES)
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
