@@ -30,7 +30,7 @@ RUNS: dict[str, list[list[str]]] = {
     "benchmarks/labels.py": [["missing"], ["wiki"]],
     "benchmarks/large.py": [[]],
     "benchmarks/latency.py": [[]],
-    "benchmarks/multilabel.py": [["peers"], ["cg"], ["cost"]],
+    "benchmarks/multilabel.py": [["peers"], ["cg"], ["methods"], ["cost"]],
     "benchmarks/predict.py": [[]],
     "benchmarks/reading.py": [[]],
     "benchmarks/roofline.py": [[]],

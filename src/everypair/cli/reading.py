@@ -56,13 +56,18 @@ class Reading:
         columns = {role: _column(given.pop(role), role) for role in ("user", "item", "weight", "time")}
         return {**given, **columns, "delimiter": _delimiter(self.delimiter), "header": _header(self.header)}
 
-    def read(self, path: Path, quiet: bool) -> Any:
-        """Return the events of a file."""
-        from everypair.data import read_events
+    def chosen(self) -> dict[str, Any]:
+        """The arguments of ``read_events`` that are not the usual ones."""
+        usual = Reading().options()
+        return {name: value for name, value in self.options().items() if value != usual[name]}
+
+    def read(self, path: Path, quiet: bool, log: Any = None) -> Any:
+        """Return the events of a file, read as a model's were where its ``log`` is given and no option says more."""
+        from everypair.data.event_log import read_like
 
         said = io.StringIO()
         with redirect_stderr(said):
-            events = read_events(path, **self.options(), verbose=not quiet)
+            events = read_like(path, log, verbose=not quiet, **self.chosen())
         if said.getvalue():
             note(as_options(said.getvalue().rstrip("\n"), []))
         return events
@@ -86,7 +91,7 @@ class FeatureTables:
         str | None, _option("Column of ids in the table of items.", FEATURES, show_default="by its name")
     ] = None
     absent: Annotated[Literal["error", "zeros"], _option("Ids that the table does not have.", FEATURES)] = "error"
-    extra: Annotated[Literal["error", "drop"], _option("Rows that are not among the ids.", FEATURES)] = "error"
+    extra: Annotated[Literal["error", "drop"], _option("Rows of ids that the events do not have.", FEATURES)] = "drop"
 
     def read(self, events: Any, quiet: bool) -> dict[str, Any]:
         """Return the arguments of ``fit`` with the features of the users and items of events."""
@@ -113,10 +118,27 @@ class FeatureTables:
                 said = str(failure).replace(IN_ORDER, "")
                 raise ValueError(re.sub(r"\bid=", f"--{kind}-id", said)) from None
             found[f"{kind}_features"] = features
+            beyond = len(features.encoder.ids_of(path, ids, own["id"])) - len(ids) if self.extra == "drop" else 0
+            if beyond > 0:
+                note(f"{path}: {beyond:,} {kind}s have no events and are left out.", quiet)
             first = ", ".join(features.names[:4]) + ", …" * (len(features.names) > 4)
             if not quiet:
                 note(f"{path}: {len(features.names)} features ({first}); --{kind}-kind chooses.")
         return found
+
+    def add_items(self, model: Any) -> int:
+        """Add the items of the table that have no events to a fitted model; return how many there were."""
+        from everypair.cli.model_files import offered
+        from everypair.data import Ids
+
+        grow = offered(model, "add_items")
+        encoder = model.state_.feature_map(1).encoders[""]
+        every = encoder.ids_of(self.item_features, model.item_ids_, self.item_id or "auto")
+        rest = Ids(every.values[model.item_ids_.find(every.values) < 0])
+        if len(rest):
+            own = encoder.transform(self.item_features, rest, id=self.item_id or "auto", extra="drop")
+            grow(ids=rest, features=own)
+        return len(rest)
 
 
 def _column(text: str | None, role: str) -> Any:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from everypair.check import integer
 from everypair.data.ids import Ids
-from everypair.data.tables import Column, TextOptions, open_table
+from everypair.data.tables import Column, Problems, TextOptions, open_table
 from everypair.features.categories import CategoryFeature
 from everypair.features.matching import aligned_columns, find_row_ids
 from everypair.features.numbers import DateFeature, NumberFeature
@@ -63,6 +63,15 @@ class TableFeatures:
     def names(self) -> tuple[str, ...]:
         """The names of the columns of `transform`."""
         return tuple(name for feature in self.features for name in feature.names)
+
+    def ids_of(self, source: Any, known: Ids, id: Hashable | None = "auto") -> Ids:
+        """Return the ids of a table's rows, as text where the ``known`` ones are."""
+        columns = [feature.column for feature in self.features]
+        row_ids = find_row_ids(open_table(source, TextOptions(), columns), source, id, known, columns)
+        problems = Problems()
+        cells = row_ids.table.read({row_ids.column: "id"}, problems, "string" if known.are_strings else "auto")
+        problems.report()
+        return cells[row_ids.column].ids or Ids(cells[row_ids.column].values)
 
     def transform(
         self,
@@ -123,7 +132,7 @@ def table_features(
     min_count: int = 1,
     n_hashed: int = 4096,
     absent: Literal["error", "zeros"] = "error",
-    extra: Literal["error", "drop"] = "error",
+    extra: Literal["error", "drop"] = "drop",
     delimiter: str | None = None,
     header: bool | Sequence[str] | None = None,
     quote: str | None = '"',
@@ -153,7 +162,8 @@ def table_features(
     absent
         Ids of which the table says nothing: an ``"error"``, or a row of ``"zeros"``.
     extra
-        Rows of the table that are not among the ids: an ``"error"``, or ``"drop"``.
+        Rows of the table that are not among the ids, as a catalogue has items without events: ``"drop"`` leaves them
+        out, or an ``"error"``. :meth:`update` of a model adds them later.
     delimiter, header, quote, encoding, verbose
         As for :func:`everypair.data.read_events`.
 

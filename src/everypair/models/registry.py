@@ -15,7 +15,7 @@ RIVALS = "everypair.models.multilabel.rivals"
 COMPLETION = "everypair.models.completion"
 COMPLETION_RIVALS = f"{COMPLETION}.rivals"
 FACTORS = ("similar_items", "similar_users", "fold_in_users")
-GROWS = ("add_users", "add_items")
+GROWS = ("add_users", "add_items", "update")
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,12 @@ ESTIMATORS = {
         "factors from pairs of items, ranked by stochastic gradients",
         FACTORS,
     ),
+    "PoissonMF": Entry(
+        f"{RECOMMEND}.rivals.poisson",
+        "recommender",
+        "positive factors under which every pair is a count",
+        (*FACTORS, "fold_in_items"),
+    ),
     "SubsampledMF": Entry(
         f"{RECOMMEND}.rivals.subsampled",
         "recommender",
@@ -109,6 +115,9 @@ ESTIMATORS = {
     "CPLST": Entry(RIVALS, "classifier", "principal label space that features can predict"),
     "PLST": Entry(RIVALS, "classifier", "principal label space"),
     "WSABIE": Entry(RIVALS, "classifier", "labels ranked by sampled violations"),
+    "KernelCompletion": Entry(COMPLETION, "completion", "a matrix with holes from its entries and features, untuned"),
+    "GaussianRatings": Entry(COMPLETION, "completion", "ratings by a covariance of all items, with intervals"),
+    "NeighborMF": Entry(COMPLETION, "completion", "tested pairs that bind or not, smooth over nearest neighbours"),
     "MLRM": Entry(COMPLETION, "completion", "completion by a ranking loss, with side information"),
     "FNNM": Entry(COMPLETION_RIVALS, "completion", "feature and nuclear norm minimisation"),
     "FPCA": Entry(COMPLETION_RIVALS, "completion", "nuclear norm alone"),

@@ -50,7 +50,10 @@ class CompletionContract(EstimatorContract):
     uses features; ``new_entities`` whether features then tell of rows and columns never seen. ``worst_error`` bounds
     ‖completed − truth‖/‖truth‖ at hidden entries of rows and columns of which something was shown; ``worst_order`` is
     the least share of their pairs within a row that are in the right order. ``compared`` are the ``"columns"`` or
-    ``"rows"`` that have no level of their own under a ranking loss.
+    ``"rows"`` that have no level of their own under a ranking loss, None where both have one that features do not tell.
+    ``classes``: the model is for two values, so that the planted matrix becomes whether its entries are above 1.
+    ``iterates`` says whether there is a training to
+    watch, with validation data and callbacks.
 
     >>> from everypair.models.completion.rivals import FPCA
     >>> class TestFPCA(CompletionContract):
@@ -64,7 +67,14 @@ class CompletionContract(EstimatorContract):
     new_entities: bool = True
     worst_error: float | None = 0.05
     worst_order: float = 0.95
-    compared: str = "columns"
+    compared: str | None = "columns"
+    classes: bool = False
+    iterates: bool = True
+
+    def case(self, n: int = 40, m: int = 30, seed: int = 0) -> Planted:
+        """The planted matrix."""
+        case = planted(n, m, seed)
+        return case._replace(truth=(case.truth > 1).astype(float)) if self.classes else case
 
     def features(self, case: Planted) -> dict[str, Array64]:
         """Arguments of ``fit`` that describe both sides."""
@@ -72,12 +82,12 @@ class CompletionContract(EstimatorContract):
 
     def training_data(self) -> dict[str, Any]:
         """The planted matrix, what is shown of it, and features."""
-        case = planted()
+        case = self.case()
         return {"Y": case.truth, "mask": case.mask, **self.features(case)}
 
     def forms(self) -> Iterator[dict[str, Any]]:
         """NaN, a mask, sparse matrices, numbers that a mask hides; zeros are observed too."""
-        case = planted()
+        case = self.case()
         truth = np.where(np.arange(30) == 2, 0.0, case.truth)
         rows, columns = np.nonzero(case.mask)
         stored = sp.csr_array((truth[rows, columns], (rows, columns)), shape=truth.shape)
@@ -85,16 +95,16 @@ class CompletionContract(EstimatorContract):
         pairs += [(np.where(case.mask, truth, 99.0), case.mask), (truth, sp.csr_array(case.mask))]
         pairs += [(stored.asformat(name), None) for name in FORMATS] + [(sp.csr_array(truth), case.mask)]
         for Y, mask in pairs:
-            yield {"Y": Y.copy(), "mask": None if mask is None else mask.copy(), **self.features(planted())}
+            yield {"Y": Y.copy(), "mask": None if mask is None else mask.copy(), **self.features(self.case())}
 
     def other_data(self) -> dict[str, Any]:
         """A smaller matrix."""
-        case = planted(20, 25, seed=1)
+        case = self.case(20, 25, seed=1)
         return {"Y": case.truth, "mask": case.mask, **self.features(case)}
 
     def questions(self, model: Any) -> dict[str, Callable[[], Any]]:
         """All that is asked about known and new entities."""
-        case = planted()
+        case = self.case()
         calls: dict[str, Callable[[], Any]] = {
             "complete": model.complete,
             "predict": lambda: model.predict([0, 5], [7, 1]),
@@ -109,13 +119,15 @@ class CompletionContract(EstimatorContract):
 
     def answers(self, model: Any) -> dict[str, Any]:
         """How training went and what features say too."""
+        if not self.iterates:
+            return super().answers(model)
         history = [entry["objective"] for entry in model.history_]
-        terms = str(model.side_terms_)
+        terms = str(getattr(model, "side_terms_", None))
         return {**super().answers(model), "history_": history, "status_": str(model.status_), "side_terms_": terms}
 
     def fitted(self, Y: Any = None, mask: Any = None, **params: Any) -> Any:
         """Return a model fitted on the planted matrix, or on another one of its shape."""
-        case = planted()
+        case = self.case()
         if Y is None:
             Y, mask = case.truth, case.mask
         return self.make_model(**params).fit(Y, mask, **self.features(case))
@@ -124,7 +136,7 @@ class CompletionContract(EstimatorContract):
 
     def test_the_planted_matrix_is_found(self) -> None:
         """Hidden entries come close to the truth, and in the right order within a row."""
-        case = planted()
+        case = self.case()
         completed = self.fitted().complete()
         assert completed.shape == case.truth.shape
         hidden = ~case.mask
@@ -143,7 +155,7 @@ class CompletionContract(EstimatorContract):
 
     def test_rows_and_columns_never_observed_are_legal(self) -> None:
         """They get finite values; where features tell of them, these are good."""
-        case = planted()
+        case = self.case()
         completed = self.fitted().complete()
         assert np.isfinite(completed).all()
         if self.takes_features and self.new_entities and self.worst_error is not None:
@@ -152,7 +164,7 @@ class CompletionContract(EstimatorContract):
 
     def test_new_rows_and_columns_from_their_features(self) -> None:
         """New entities with the features of known ones are told what features tell of these; else they are refused."""
-        case, model = planted(), self.fitted()
+        case, model = self.case(), self.fitted()
         if not self.takes_features:
             with refused(ValueError, match="without left_features"):
                 model.complete(left_features=case.left[:2])
@@ -164,7 +176,8 @@ class CompletionContract(EstimatorContract):
         assert np.isfinite(rows).all()
         assert np.isfinite(columns).all()
         by_column = self.compared == "rows"  # then known columns have a level of their own
-        np.testing.assert_allclose(columns[:3] if by_column else rows[:, :4], both, rtol=1e-8, atol=1e-8)
+        if self.compared is not None:
+            np.testing.assert_allclose(columns[:3] if by_column else rows[:, :4], both, rtol=1e-8, atol=1e-8)
         _, values = model.recommend(features=case.left[:3], n=2)
         np.testing.assert_allclose(values, np.sort(rows, axis=1)[:, ::-1][:, :2], rtol=1e-8, atol=1e-8)
         if self.new_entities and self.worst_error is not None:
@@ -174,7 +187,7 @@ class CompletionContract(EstimatorContract):
 
     def test_predict_and_recommend_agree_with_complete(self) -> None:
         """Single entries and top lists are those of the completed matrix; seen entries are hidden on request."""
-        case, model = planted(), self.fitted()
+        case, model = self.case(), self.fitted()
         completed = model.complete()
         rows, columns = np.divmod(np.arange(completed.size), completed.shape[1])
         np.testing.assert_allclose(model.predict(rows, columns), completed.ravel(), rtol=1e-8, atol=1e-8)
@@ -189,10 +202,10 @@ class CompletionContract(EstimatorContract):
         assert (np.count_nonzero(best >= 0, axis=1) == np.count_nonzero(~case.mask, axis=1)).all()
         assert set(model.recommend([0], n=2, exclude_seen=False, allow=[3, 4])[0][0].tolist()) == {3, 4}
 
-    def test_score_is_r2_at_other_entries(self) -> None:
+    def test_score_is_r2_or_auc_at_other_entries(self) -> None:
         """As :func:`~everypair.metrics.completion_metrics` measures it; a matrix of another shape is refused."""
-        case, model = planted(), self.fitted()
-        expected = completion_metrics(model.complete(), case.truth, ~case.mask)["r2"]
+        case, model = self.case(), self.fitted()
+        expected = completion_metrics(model.complete(), case.truth, ~case.mask)["auc" if self.classes else "r2"]
         np.testing.assert_allclose(model.score(case.truth, ~case.mask), expected, rtol=1e-9)
         held_out = np.where(case.mask, np.nan, case.truth)
         assert model.score(held_out) == model.score(case.truth, ~case.mask)
@@ -203,12 +216,15 @@ class CompletionContract(EstimatorContract):
 
     def test_training_tells_how_it_went(self) -> None:
         """History, status, time limit, callbacks, and validation with patience."""
-        case = planted()
+        if not self.iterates:
+            return
+        case = self.case()
         shown = case.mask & (np.random.default_rng(1).random(case.mask.shape) < 0.9)
         held_out = np.where(case.mask & ~shown, case.truth, np.nan)
         model = self.make_model(patience=3).fit(case.truth, shown, **self.features(case), validation=held_out)
         assert model.n_iter_ == len(model.history_) > 0
-        assert {"iteration", "objective", "seconds", "mae", "rmse", "r2"} <= set(model.history_[-1])
+        metrics = {"auc", "aupr"} if self.classes else {"mae", "rmse", "r2"}
+        assert {"iteration", "objective", "seconds"} | metrics <= set(model.history_[-1])
         assert str(model.status_).endswith(".")
         calls: list[int] = []
 
@@ -224,7 +240,7 @@ class CompletionContract(EstimatorContract):
 
     def test_bad_input_is_refused(self) -> None:
         """Before any work, with a sentence; a failed fit keeps the model."""
-        case, model = planted(), self.fitted()
+        case, model = self.case(), self.fitted()
         before = model.complete()
         features = self.features(case)
         holes = np.where(case.mask, case.truth, np.nan)
@@ -242,12 +258,8 @@ class CompletionContract(EstimatorContract):
             model.fit(case.truth[0])
         with refused(TypeError, match="must hold numbers"):
             model.fit([["a", "b"]])
-        with refused(ValueError, match="validation"):
-            model.fit(case.truth, case.mask, **features, validation=holes)
-        with refused(ValueError, match="shape of Y"):
-            model.fit(case.truth, case.mask, **features, validation=holes.T)
-        with refused(TypeError, match="callbacks"):
-            model.fit(case.truth, case.mask, **features, callbacks=[3])
+        if self.iterates:
+            self._refuses_what_training_cannot_use(model, case, features)
         if self.takes_features:
             with refused(ValueError, match=r"one row per entity of that side \(40\)"):
                 model.fit(case.truth, case.mask, left_features=case.left[:-1], right_features=case.right)
@@ -263,8 +275,6 @@ class CompletionContract(EstimatorContract):
             for value in (-1.0, np.inf, np.nan, "much", None):
                 with refused(ValueError, match=f"{name} must be"):
                     self.make_model(**{name: value}).fit(case.truth, case.mask, **features)
-        with refused(ValueError, match="patience needs validation"):
-            self.make_model(patience=2).fit(case.truth, case.mask, **features)
         with refused(ValueError, match="rows 40 is unknown"):
             model.predict([40], [0])
         with refused(TypeError, match="integer positions"):
@@ -272,3 +282,14 @@ class CompletionContract(EstimatorContract):
         with refused(ValueError, match="one length"):
             model.predict([0, 1], [0])
         assert np.array_equal(model.complete(), before)
+
+    def _refuses_what_training_cannot_use(self, model: Any, case: Planted, features: dict[str, Array64]) -> None:
+        holes = np.where(case.mask, case.truth, np.nan)
+        with refused(ValueError, match="validation"):
+            model.fit(case.truth, case.mask, **features, validation=holes)
+        with refused(ValueError, match="shape of Y"):
+            model.fit(case.truth, case.mask, **features, validation=holes.T)
+        with refused(TypeError, match="callbacks"):
+            model.fit(case.truth, case.mask, **features, callbacks=[3])
+        with refused(ValueError, match="patience needs validation"):
+            self.make_model(patience=2).fit(case.truth, case.mask, **features)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from everypair.models.completion import MLRM
+from everypair.models.completion import MLRM, GaussianRatings, KernelCompletion, NeighborMF
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.testing import CompletionContract
 from everypair.testing.completion import planted
@@ -91,6 +91,56 @@ class TestMaxide(CompletionContract):
 class TestIMC(CompletionContract):
     def make_model(self, **params):
         return IMC(**{"rank": 3, "reg": 0.01, **params})
+
+
+class TestKernelCompletion(CompletionContract):
+    """Real values, which a smooth kernel meets roughly."""
+
+    worst_error, worst_order, iterates, compared = 0.4, 0.85, False, None
+
+    def make_model(self, **params):
+        return KernelCompletion(**params)
+
+
+class TestKernelCompletionRefined(TestKernelCompletion):
+    def make_model(self, **params):
+        return KernelCompletion(**{"reg": 0.01, "refine": True, **params})
+
+
+class TestKernelCompletionWithoutFeatures(CompletionContract):
+    takes_features, worst_error, worst_order, iterates = False, 0.8, 0.7, False
+
+    def make_model(self, **params):
+        return KernelCompletion(**{"refine": True, **params})
+
+    def test_bad_input_is_refused(self):
+        """Other words: it has a place for features."""
+
+
+class TestGaussianRatings(CompletionContract):
+    """40 rows say little of the covariance of 30 columns."""
+
+    takes_features, worst_error, worst_order = False, 0.6, 0.75
+
+    def make_model(self, **params):
+        return GaussianRatings(**{"prior_rows": 1.0, "noise": 0.01, "max_iter": 40, **params})
+
+
+class TestNeighborMF(CompletionContract):
+    classes, worst_error, worst_order, compared = True, None, 0.85, None
+
+    def make_model(self, **params):
+        return NeighborMF(**{"random_state": 0, **params})
+
+
+class TestNeighborMFWithoutFeatures(TestNeighborMF):
+    takes_features, worst_order = False, 0.75
+
+    def make_model(self, **params):
+        return NeighborMF(**{"random_state": 0, "rank": 4, **params})
+
+    def test_bad_input_is_refused(self):
+        """Other words: it has a place for features."""
 
 
 def test_the_transductive_variant_refuses_features():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,10 @@ class Source(NamedTuple):
     validation: Any
     names: NamedMatrix | None
 
+    def ids(self, side: int) -> Ids | None:
+        """Names of rows (side 0) or columns, if any."""
+        return None if self.names is None else (self.names.rows, self.names.columns)[side]
+
     def named(self, state: State) -> State:
         """The state with the names of rows and columns, where Y had some."""
         if self.names is None:
@@ -58,6 +62,8 @@ def read_source(Y: Any, mask: Any, left_features: Any, right_features: Any, vali
 class Completion(Threads, Estimator):
     """Base of everything that completes a matrix: questions by name or position, over a fitted state."""
 
+    regularisers: ClassVar[tuple[str, ...]] = ()
+
     row_ids_ = FittedAttribute()
     column_ids_ = FittedAttribute()
 
@@ -73,12 +79,8 @@ class Completion(Threads, Estimator):
 
     def predict(self, rows: ArrayLike, columns: ArrayLike) -> Array64:
         """Return the values of the entries (rows[t], columns[t]), by name or position, without forming the matrix."""
-        state = self._fitted()
-        n, m = state.shape
-        i, j = _positions(rows, n, "rows", state.row_ids), _positions(columns, m, "columns", state.column_ids)
-        if i.shape != j.shape:
-            raise ValueError(f"rows and columns must have one length, got {i.size} and {j.size}.")
-        return state.pairs(i, j, resolve_threads(self.n_threads))
+        i, j = self._entries(rows, columns)
+        return self._fitted().pairs(i, j, resolve_threads(self.n_threads))
 
     def score(self, Y: Any, mask: Any = None) -> float:
         """Return how good the completed matrix is at the known entries of Y: AUC or r².
@@ -127,7 +129,7 @@ class Completion(Threads, Estimator):
         else:
             chosen = np.arange(state.shape[0])
             if rows is not None:
-                chosen = _positions(rows, state.shape[0], "rows", state.row_ids)
+                chosen = positions(rows, state.shape[0], "rows", state.row_ids)
             scores = state.scores(chosen, n_threads=threads)
             seen = state.observed[chosen] if exclude_seen else None
         ids = state.column_ids
@@ -135,6 +137,15 @@ class Completion(Threads, Estimator):
             allow, block = named_filter(allow, ids, "column"), named_filter(block, ids, "column")
         columns, values = scores.top_k(n, exclude=seen, allow=allow, block=block, n_threads=self.n_threads)
         return columns if ids is None else ids.names(columns), np.where(columns < 0, values, state.shown(values))
+
+    def _entries(self, rows: ArrayLike, columns: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Positions of the entries (rows[t], columns[t])."""
+        state = self._fitted()
+        n, m = state.shape
+        i, j = positions(rows, n, "rows", state.row_ids), positions(columns, m, "columns", state.column_ids)
+        if i.shape != j.shape:
+            raise ValueError(f"rows and columns must have one length, got {i.size} and {j.size}.")
+        return i, j
 
     def _fitted(self) -> FittedMatrix:
         state: FittedMatrix = super()._fitted()
@@ -144,7 +155,8 @@ class Completion(Threads, Estimator):
         return None if features is None else self._fitted().read(side, features)
 
 
-def _positions(values: ArrayLike, size: int, kind: str, ids: Ids | None = None) -> NDArray[np.int64]:
+def positions(values: ArrayLike, size: int, kind: str, ids: Ids | None = None) -> NDArray[np.int64]:
+    """Positions of rows or columns, which are given so or by name."""
     if ids is not None:
         return ids.index(values, kind.removesuffix("s"))
     array = np.atleast_1d(np.asarray(values))

@@ -23,7 +23,7 @@ from everypair.kernels.writable import writable_view
 from everypair.models.codec import storable
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.fitted import Answer, NamedValue, Newcomers
-from everypair.models.recommend.growth import appended, merged, new_events
+from everypair.models.recommend.growth import appended, new_events
 from everypair.models.recommend.item_item_state import signs
 from everypair.models.recommend.pair_scores import scores_of_pairs
 from everypair.models.recommend.positions import checked_columns, stored_rows
@@ -121,9 +121,13 @@ class ContentState(NamedValue):
         """The same with new users, or with new items, which are known by their features."""
         return self._with_users(newcomers) if side == LEFT else self._with_items(newcomers)
 
-    def refreshed(self, events: Any, users: NDArray[Any], n_threads: int) -> ContentState:
+    def with_events(self, users: NDArray[Any], rows: Any, n_threads: int) -> Answer:
+        """Scores of known users if they had these events."""
+        return self.described(Newcomers(rows), n_threads)
+
+    def refreshed(self, interactions: Any, users: NDArray[Any], n_threads: int) -> ContentState:
         """The same with further events of users, whose scores follow from what they have."""
-        return replace(self, interactions=merged(self.interactions, events))
+        return replace(self, interactions=interactions)
 
     def _rows_of(self, users: Newcomers) -> StoredRows:
         """The events of new users, checked (c × n)."""

@@ -19,8 +19,8 @@ from everypair.models.codec import storable
 from everypair.models.recommend.cold import ColdFactors
 from everypair.models.recommend.explanation import Explanation, explain_pair
 from everypair.models.recommend.factors import TrainedState
-from everypair.models.recommend.fitted import Newcomers
-from everypair.models.recommend.growth import grown_fields, refreshed_users
+from everypair.models.recommend.fitted import Answer, Newcomers
+from everypair.models.recommend.growth import grown_fields, known_with, refreshed_users
 from everypair.models.recommend.positions import KINDS, checked_columns
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_count
@@ -29,7 +29,7 @@ from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.outside import OUTSIDE
 from everypair.problem.ridge import Ridge
-from everypair.problem.rows import RowProblem
+from everypair.problem.rows import OtherWeights, RowProblem
 from everypair.solvers.fold_in import FixedSide, new_rows, solve_to_optimum
 from everypair.types import Array
 
@@ -43,6 +43,7 @@ class FactorizationState(TrainedState):
 
     ``targets`` are explicit ones, in the order of the interactions. Pairs of (users, items) entries say what each side
     has: feature weights W, the map from raw features to X, own vectors, a graph. ``weighting`` is that of stored pairs.
+    ``user_centers`` is what features say of the users who are known, for when they have further events.
     """
 
     loss: Loss
@@ -57,6 +58,7 @@ class FactorizationState(TrainedState):
     own_vectors: tuple[bool, bool]
     graphs: tuple[bool, bool]
     weighting: DegreeWeighting | None = None
+    user_centers: Array | None = field(default=None, metadata=TRAINING_ONLY)
     cold: tuple[ColdFactors | None, ColdFactors | None] = (None, None)
 
     def check(self) -> None:
@@ -73,6 +75,8 @@ class FactorizationState(TrainedState):
             cold, reader = self.cold[side], self.feature_maps[side]
             if cold is not None and reader is not None:
                 cold.check(reader.width + reader.fit_intercept, self.user_factors.shape[1])
+        if self.user_centers is not None:
+            check_array("user_centers", self.user_centers, self.shape[LEFT], None)
         if self.targets is not None:
             check_array("targets", self.targets, self.interactions.nnz)
 
@@ -123,7 +127,9 @@ class FactorizationState(TrainedState):
         if rows is None:
             return self.of_newcomers(side, new.features, n_threads)
         aligned = self.aligned_targets(rows, targets)
-        centers = None if new.features is None else self.from_features(side, new.features, rows.shape[0], n_threads)
+        centers = new.centers
+        if new.features is not None:
+            centers = self.from_features(side, new.features, rows.shape[0], n_threads)
         return self.fold_in(side, rows, new.weights, new.values, centers, aligned, n_threads)
 
     def of_newcomers(self, side: int, features: Any, n_threads: int) -> Array:
@@ -143,6 +149,10 @@ class FactorizationState(TrainedState):
         if constant is not None:
             factors[:, constant] = 1
         return factors
+
+    def centers_of(self, features: Any, count: int | None, n_threads: int) -> Array:
+        """What features say of users: XW."""
+        return self.from_features(LEFT, features, count, n_threads)
 
     def map_of(self, side: int) -> FeatureMap:
         """How features of a side are read, or a sentence where training saw none."""
@@ -195,10 +205,22 @@ class FactorizationState(TrainedState):
     def prepare(self, n_threads: int) -> None:
         """What new users and explanations see of the items besides."""
         super().prepare(n_threads)
+        self.others(LEFT)
         if self.negative_loss == "squared":
             self.fixed_side(LEFT, n_threads)
         if self.weighting is not None:
             self.degrees  # noqa: B018
+
+    def others(self, side: int) -> OtherWeights:
+        """The weights of negatives that new rows of a side see, looked at once."""
+        if side not in self._others:
+            weights = self.negatives.right if side == LEFT else self.negatives.left
+            self._others[side] = OtherWeights.of(weights, self.item_factors.dtype)
+        return self._others[side]
+
+    @cached_property
+    def _others(self) -> dict[int, OtherWeights]:
+        return {}
 
     @cached_property
     def _fixed_sides(self) -> dict[int, FixedSide]:
@@ -225,7 +247,7 @@ class FactorizationState(TrainedState):
             rows = self.weighting.weighted_rows(rows, self.degrees[side])
         problem = new_rows(
             side, rows, self.loss, self.negatives, self.ridge, self.layout.constant(side), targets, weights, values,
-            centers,
+            centers, self.others(side),
         )  # fmt: skip
         return OUTSIDE[self.negative_loss].written_out(problem, rows.shape[1])
 
@@ -257,17 +279,18 @@ class OneClassState(FactorizationState):
     def grown(self, side: int, newcomers: Newcomers, n_threads: int) -> OneClassState:
         """The same with new users or items, whose factors are folded in."""
         fold = self.folded_users if side == LEFT else self.folded_items
-        grown: OneClassState = grown_fields(self, side, fold(newcomers, n_threads), newcomers)
+        grown: OneClassState = grown_fields(self, side, fold(newcomers, n_threads), newcomers, n_threads)
+        if side == LEFT and LEFT in self._fixed_sides:  # what users see of the items stays
+            grown._fixed_sides[LEFT] = self._fixed_sides[LEFT]
         return grown
 
-    def refreshed(self, events: Any, users: NDArray[Any], n_threads: int) -> OneClassState:
-        """The same with further events of users, whose factors must follow from their own pairs alone."""
-        if self.targets is not None or self.graphs[LEFT] or self.feature_maps[LEFT] is not None:
-            raise ValueError(
-                "events of known users cannot be folded into this model, whose users have features, a graph or targets "
-                "of their own: leave them out, or fit it again."
-            )
-        refreshed: OneClassState = refreshed_users(self, events, users, n_threads)
+    def with_events(self, users: NDArray[Any], rows: Any, n_threads: int) -> Answer:
+        """Scores of known users if they had these events."""
+        return self.described(known_with(self, users, rows), n_threads)
+
+    def refreshed(self, interactions: Any, users: NDArray[Any], n_threads: int) -> OneClassState:
+        """The same with further events of users, whose factors follow from these and from their features."""
+        refreshed: OneClassState = refreshed_users(self, interactions, users, n_threads)
         return refreshed
 
 
