@@ -7,6 +7,7 @@ by the alternating direction method with the splitting M = P, A N Cᵀ = X and s
     M ← D_{λ1/ρ}(P − U)                          N ← S_{λ2 T/ρ}(N − T ∘ Aᵀ(A N Cᵀ − X + V)C)
     off Ω:  P ← ((1 + ρ)a + b)/(2 + ρ),          X ← ((1 + ρ)b + a)/(2 + ρ)          a = M + U,  b = A N Cᵀ + V
     on Ω:   P ← Y,                               X ← (Y + ρ b)/(1 + ρ)
+    with offsets: P ← t + Π(Y − t) on Ω, t = ((1 + ρ)a + b)/(2 + ρ), and X likewise
     U ← U + M − P                                V ← V + A N Cᵀ − X
 
 T_kl = 1/(L a_k² c_l²) for columns of lengths a_k and c_l, L the curvature of columns of unit length: units of features
@@ -94,8 +95,9 @@ class Interactive:
         dense, of_side = M.dense(), side.dense(N)
         a, b = dense + state.multiplier, of_side + state.side_multiplier
         filled, explained = ((1 + rho) * a + b) / (2 + rho), ((1 + rho) * b + a) / (2 + rho)
-        filled[at] = y
-        explained[at] = (y + rho * b[at]) / (1 + rho)
+        meant = (a[at] + b[at] / (1 + rho)) / (1 + 1 / (1 + rho))
+        filled[at] = meant + self.problem.centred(y - meant) if self.problem.centring is not None else y
+        explained[at] = (filled[at] + rho * b[at]) / (1 + rho)
         # all residuals, relative to the norms, and the objective
         first, second = dense - filled, of_side - explained
         size = max(_norm(filled, explained), np.finfo(float).tiny)
