@@ -2,7 +2,7 @@
 
     first        F₀ = μ + K_r A K_c,  (P_Ω (K_r ⊗ K_c) P_Ω + λ) A = P_Ω(Y − μ)
     profiles     features on both sides, twice: K ← .46 K + .54 G on both, G how alike rows (columns) are of the matrix
-                 that has Y on Ω and F elsewhere; rows and columns of which nothing is observed stay as in the first stage
+                 that has Y on Ω and F elsewhere; rows and columns without an observed entry stay as in the first stage
     metric       features on one side: those count more that predict F₀ (:mod:`everypair.features.learned_metric`)
     covariance   a side without features: K_c is learnt (:mod:`everypair.solvers.kernel_ridge.covariance`)
 
@@ -103,9 +103,8 @@ class MaskedKernelLearner:
         errors = [float(one.mean()) for one in squares]
         best = int(np.argmin(errors))
         if "metric" in recipes[best]:  # a weight for every feature has to win by more than chance
-            plain = min(
-                (place for place in range(len(recipes)) if "metric" not in recipes[place]), key=errors.__getitem__
-            )
+            others = [place for place, recipe in enumerate(recipes) if "metric" not in recipe]
+            plain = min(others, key=errors.__getitem__)
             gain = squares[plain] - squares[best]
             best = best if gain.mean() > gain.std() / math.sqrt(len(gain)) else plain
         return recipes[best], {" and ".join(recipe) or "first": error for recipe, error in zip(recipes, errors)}

@@ -66,7 +66,7 @@ class MaskedModel(CompletionModel[MaskedProblem, Iterate]):
             return completed
         scores = entries_of(data.observed, *completed.score_factors(EVERY, EVERY), problem.n_threads)
         rows, columns = problem.centring.offsets(data.observed.values - scores)
-        return replace(completed, levels_of=Levels.of(data.observed, rows, columns))
+        return replace(completed, offsets=Levels.of(data.observed, rows, columns))
 
     def _strongest(self, problem: MaskedProblem) -> Regularisation:
         nuclear, l1 = problem.strongest()

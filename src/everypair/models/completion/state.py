@@ -48,7 +48,7 @@ class Completed(FittedMatrix):
     side_adds: bool
     compared: str | None
     correction: Correction | None = None
-    levels_of: Levels | None = None
+    offsets: Levels | None = None
     regularisation: dict[str, float] | None = None
     path: list[dict[str, float]] | None = field(default=None, metadata=TRAINING_ONLY)
     history: list[dict[str, Any]] | None = field(default=None, metadata=TRAINING_ONLY)
@@ -124,8 +124,8 @@ class Completed(FittedMatrix):
         """The same with levels or the correction to values, if there are any; clipping is left to the caller."""
         P, Q = self.score_factors(rows, columns, new_left, new_right)
         known = rows if new_left is None else None, columns if new_right is None else None
-        if self.levels_of is not None:
-            return self.levels_of.factors(P, Q, *known)
+        if self.offsets is not None:
+            return self.offsets.factors(P, Q, *known)
         return (P, Q) if self.correction is None else self.correction.factors(P, Q, *known)
 
     def clip(self, values: Array64) -> Array64:

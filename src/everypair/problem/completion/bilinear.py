@@ -101,6 +101,11 @@ class Bilinear:
         """‖AᵀA‖₂ ‖Cᵀ(Π)C‖₂, the Lipschitz constant of ½‖A N Cᵀ(Π) − T‖² in N."""
         return _norm(self._left_gram) * _norm(self._right_gram)
 
+    @property
+    def longest_step(self) -> float:
+        """The length of a gradient step of N that is the best of its model."""
+        return 1.0 if self.absent else 1 / self.curvature
+
     @cached_property
     def lengths(self) -> tuple[Array64, Array64]:
         """Lengths of the columns of A and C(Π); 1 where a side has none, or a column is zero."""
