@@ -218,9 +218,9 @@ def check_leml(folder):
 
 
 def check_default(folder):
-    (ridge,) = json.loads((folder / "default_ml100k.json").read_text())["ridges"].values()
+    (ridge,) = json.loads((folder / "default" / "ml100k.json").read_text())["ridges"].values()
     assert set(ridge) == {"ridge", "seconds", "sweeps", "validation"}  # nothing of the test
-    (rate,) = json.loads((folder / "default_generated.json").read_text())["rates"].values()
+    (rate,) = json.loads((folder / "default" / "generated.json").read_text())["rates"].values()
     assert [set(point) for point in rate["points"]] == [{"sweeps", "seconds", "validation"}] * 2
 
 

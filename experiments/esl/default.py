@@ -9,7 +9,7 @@ cold items     of those sets whose name ends in _cold, and of the generated one:
                networks' weights in units of the automatic one, and MAP@5 along the way; a seventh of the items is the
                validation
 
-Tasks are those of beside.py. Runs so far are kept in default_<data>.json, and a run replaces those of its settings.
+Tasks are those of beside.py. Runs so far are kept in default/<data>.json, and a run replaces those of its settings.
 Writes default.md.
 """
 
@@ -114,18 +114,19 @@ def main() -> None:
         one_core(options.smoke)
         task, widths = task_of(data, options.smoke), tuple(options.widths)
         rank = min(options.rank, min(task.train.shape))
-        about, name = {"data": data, "widths": widths, "rank": rank}, f"default_{data}"
+        about, cells = {"data": data, "widths": widths, "rank": rank}, options.results / "default"
+        cells.mkdir(parents=True, exist_ok=True)
         if task.words is None:
             for ridge in options.ridges:
                 run = ids_alone(task, widths, rank, ridge, options.sweeps)
-                merged(options.results, name, about, "ridges", {f"{ridge:g}": run})
+                merged(cells, data, about, "ridges", {f"{ridge:g}": run})
                 print(data, run, flush=True)
         else:
             for rate, layer in ((rate, layer) for rate in options.rates for layer in options.layers):
                 run = cold_items(task, widths, rank, rate, layer, options.sweeps)
-                merged(options.results, name, about, "rates", {f"{rate:g}, {layer:g}": run})
+                merged(cells, data, about, "rates", {f"{rate:g}, {layer:g}": run})
                 print(data, rate, layer, max(p["validation"]["map@5"] for p in run["points"]), flush=True)
-    paths = sorted(options.results.glob("default_*.json"))
+    paths = sorted((options.results / "default").glob("*.json"))
     if not paths:
         raise SystemExit("there are no runs yet: run the script without --report first.")
     text = report([json.loads(path.read_text()) for path in paths])
