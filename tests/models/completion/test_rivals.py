@@ -213,17 +213,25 @@ def test_a_planted_matrix_from_two_fifths_of_its_entries():
     assert 0.1 < error < 0.6  # values are not what its loss is for
 
 
-def test_simc_is_solved_where_columns_differ_in_length():
-    """One feature 30 times longer than the other: the optimum by cvxpy (Clarabel) is 1.30384."""
+def test_simc_is_solved_only_where_it_is_whatever_the_units_of_features():
     random = np.random.default_rng(0)
-    left = np.c_[random.normal(size=8), 30 * random.normal(size=8)]
-    right = random.normal(size=(6, 2))
-    Y = left @ np.diag([1, 0.05]) @ right.T
+    A = np.column_stack([random.normal(size=8), 30 * random.normal(size=8)])  # one feature 30 times longer
+    C = random.normal(size=(6, 2))
+    Y = A @ np.diag([1, 0.05]) @ C.T
     Y[random.random(Y.shape) > 0.6] = np.nan
-    for tol in (1e-4, 1e-7):
-        model = SIMC(nuclear_reg=0.1, l1_reg=0.1, tol=tol).fit(Y, left_features=left, right_features=right)
-        assert "Solved" in str(model.status_)
-        assert model.history_[-1]["objective"] == pytest.approx(1.30384, rel=1e-3 if tol > 1e-5 else 1e-5)
+    model = SIMC(nuclear_reg=0.1, l1_reg=0.1).fit(Y, left_features=A, right_features=C)
+    assert model.status_ is Status.SOLVED
+    assert model.objective_ == pytest.approx(1.30384, rel=1e-3)  # by an interior-point method
+    assert model.n_iter_ < 100
+    for seed in range(10):
+        random = np.random.default_rng(seed)
+        A, C = random.normal(size=(7, 3)) * 10 ** random.uniform(-1, 1, 3), random.normal(size=(6, 2))
+        Y = np.where(random.random((7, 6)) < 0.6, random.normal(size=(7, 6)), np.nan)
+        loose, tight = (
+            SIMC(nuclear_reg=0.3, l1_reg=0.2, tol=tol, max_iter=20000).fit(Y, left_features=A, right_features=C)
+            for tol in (1e-4, 1e-7)
+        )
+        assert loose.objective_ == pytest.approx(tight.objective_, rel=1e-3)
 
 
 @pytest.mark.parametrize("scale", [1e160, 1e300])

@@ -101,14 +101,26 @@ class Bilinear:
         """‖AᵀA‖₂ ‖Cᵀ(Π)C‖₂, the Lipschitz constant of ½‖A N Cᵀ(Π) − T‖² in N."""
         return _norm(self._left_gram) * _norm(self._right_gram)
 
-    @cached_property
-    def curvatures(self) -> Array64:
-        """K_fg = ‖ÃᵀÃ‖₂ ‖C̃ᵀ(Π)C̃‖₂ a_f² c_g², Ã and C̃ having columns of length 1: Σ K_fg N_fg² ≥ ‖A N Cᵀ(Π)‖².
+    @property
+    def longest_step(self) -> float:
+        """The length of a gradient step of N that is the best of its model."""
+        return 1.0 if self.absent else 1 / self.curvature
 
-        Of columns of one length it is :attr:`curvature` everywhere; long ones do not make steps along short ones short.
-        """
-        left, right = (_scaled(gram) for gram in (self._left_gram, self._right_gram))
-        return np.broadcast_to(np.multiply.outer(left, right), self.weights_shape)
+    @cached_property
+    def lengths(self) -> tuple[Array64, Array64]:
+        """Lengths of the columns of A and C(Π); 1 where a side has none, or a column is zero."""
+        sizes = zip((self._left_gram, self._right_gram), self.weights_shape)
+        left, right = (np.ones(size) if gram is None else _lengths(gram) for gram, size in sizes)
+        return left, right
+
+    @cached_property
+    def unit_curvature(self) -> float:
+        """The :attr:`curvature` for columns of unit length."""
+        left, right = (
+            None if gram is None else gram / np.outer(lengths, lengths)
+            for gram, lengths in zip((self._left_gram, self._right_gram), self.lengths)
+        )
+        return _norm(left) * _norm(right)
 
     @cached_property
     def _left_gram(self) -> Array64 | None:
@@ -126,15 +138,6 @@ class Bilinear:
         return np.asarray(self._centre(projected) if self.right is None else projected)
 
 
-def _scaled(gram: Array64 | None) -> Array64:
-    """The squares of the columns' lengths times the norm of the Gram matrix of columns of length 1."""
-    if gram is None:
-        return np.ones(1)
-    lengths = np.sqrt(np.diag(gram))
-    lengths = np.where(lengths > 0, lengths, 1.0)
-    return np.asarray(lengths**2 * _norm(gram / np.outer(lengths, lengths)))
-
-
 def _norm(gram: Array64 | None) -> float:
     """The largest eigenvalue; of the identity (and of Π) it is 1."""
     if gram is None:
@@ -142,3 +145,8 @@ def _norm(gram: Array64 | None) -> float:
     last = len(gram) - 1
     value: Any = scipy.linalg.eigvalsh(gram, subset_by_index=(last, last), check_finite=False)[0]
     return float(max(value, np.finfo(float).tiny))
+
+
+def _lengths(gram: Array64) -> Array64:
+    squares = np.diag(gram)
+    return np.sqrt(np.where(squares > 0, squares, 1.0))
