@@ -79,7 +79,7 @@ def test_last_nights_model_is_where_tonight_begins():
     last = OneClassMF(**options).fit(EVENTS[3:])
     cold, warm = OneClassMF(**options).fit(day), OneClassMF(**options).fit(day, start=last)
     assert warm.history_[0]["objective"] < cold.history_[0]["objective"]
-    assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-2)
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=3e-2)
     with pytest.raises(ValueError, match="start knows none of the 22 items"):
         OneClassMF(rank=3).fit(day, start=OneClassMF(rank=3).fit([("a", "b"), ("b", "c"), ("d", "e"), ("e", "f")]))
     with pytest.raises(ValueError, match="without ids a start needs the same users and items"):

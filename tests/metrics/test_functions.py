@@ -90,6 +90,7 @@ AT_K = {
     "hit_rate@": (metrics.hit_rate_at_k, hit_rate),
     "ndcg@": (metrics.ndcg_at_k, ndcg),
     "map@": (metrics.map_at_k, map_at),
+    "mrr@": (metrics.mrr_at_k, mrr),
     "mean_precision@": (metrics.mean_precision_at_k, mean_precision),
 }
 WHOLE = {"nhlu": metrics.nhlu, "map": metrics.mean_average_precision, "auc": metrics.auc}

@@ -39,7 +39,7 @@ def ranking_of_lists(lists: Any, train: Any, test: Any, longest: int, repeats: s
     check_truth(seen, positives, "train", "test")
     users, items, places = _places(lists, ids, positives.shape)
     best = np.full(positives.shape[1], NEVER, np.int32)
-    shown = places < longest
+    shown = (places < longest) & (np.diff(positives.indptr)[users] > 0)
     np.minimum.at(best, items[shown], places[shown])
     listed = sp.csr_array((places + 1, (users, items)), shape=positives.shape)
     found = np.asarray(listed[np.repeat(np.arange(len(seen.indptr) - 1), np.diff(positives.indptr)), positives.indices])
