@@ -64,6 +64,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/leml/theory.py": [[]],
     "experiments/negsel/figure1.py": [[]],
     "experiments/negsel/figures23.py": [[]],
+    "experiments/negsel/schedule.py": [[]],
     "experiments/negsel/table4.py": [[]],
     "experiments/negsel/table6.py": [[]],
     "experiments/ocsmf/table_features.py": [["--data", "citeulike_p1"]],

@@ -8,6 +8,7 @@ to answer (:mod:`everypair.models.recommend.answering_model`) does without.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -36,6 +37,7 @@ from everypair.models.recommend.choice import (
     spread,
     vectors_for,
 )
+from everypair.models.recommend.every_question import ask_everything
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.fitted import Answer, ComparesItems, ComparesUsers, Newcomers, Prepares
 from everypair.models.recommend.positions import KINDS
@@ -161,11 +163,13 @@ class Answering:
             raise ValueError(f"users and items must have one length, got {rows.size} and {columns.size}.")
         return state.pair_scores(rows, columns, resolve_threads(self.n_threads))
 
-    def prepare(self) -> Self:
+    def prepare(self, *, compile: bool = False) -> Self:
         """Make what belongs to the model and not to a question, before the first question: Gram matrix, lengths, axes.
 
         The first user or item that needs it would else wait for it, some tenths of a second at rank 256. Call it before
-        a server forks its workers, who then share it. It is not written into files.
+        a server forks its workers, who then share it. It is not written into files. With ``compile`` every kernel that
+        questions need is compiled too, or read from numba's cache, by asking each once: nobody waits for that either.
+        Several threads may call it at once.
 
         >>> from everypair import OneClassMF
         >>> model = OneClassMF(rank=2, random_state=0).fit({"user": ["ann", "bob"], "item": ["blue", "rain"]}).prepare()
@@ -175,7 +179,16 @@ class Answering:
         state = self._fitted()
         if isinstance(state, Prepares):
             state.prepare(resolve_threads(self.n_threads))
+        if compile:
+            ask_everything(self._in_positions())
         return self
+
+    def _in_positions(self) -> Any:
+        """The same without ids, with answers as arrays."""
+        view: Any = copy.copy(self)
+        view.__dict__.pop("_sklearn_output_config", None)
+        view.state_ = self.state_.without_ids()
+        return view
 
     @only_where("similar_items")
     def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[Any], Array]:
