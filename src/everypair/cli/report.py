@@ -71,7 +71,7 @@ def report(
         title=title,
         samples=samples,
         random_state=choice.seed,
-        test_note=note_of_test,
+        test_note=None if test is None else f"the events of {test.name}",
         **how,
     )
     if run.json_output:
