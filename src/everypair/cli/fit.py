@@ -39,6 +39,7 @@ def fit(
         str | None, typer.Option(help="Train on a Dask cluster: tcp://scheduler:port, or local:4 processes.")
     ] = None,
     shards: Annotated[int | None, typer.Option(help="Of either side on a cluster.", show_default="by the data")] = None,
+    commit: Annotated[str | None, typer.Option(help="Of your code, to be noted in the file.")] = None,
     keep_partial: Annotated[
         bool, typer.Option("--keep-partial", help="After Ctrl-C replace a model file that is there all the same.")
     ] = False,
@@ -49,6 +50,7 @@ def fit(
     """
     from everypair.cli.cluster import fit_there
     from everypair.models.parameters import Iterating
+    from everypair.models.recommend.recommender import Recommender
     from everypair.store.write import check_output
     from everypair.training.interruption import was_interrupted
 
@@ -69,6 +71,9 @@ def fit(
         added = tables.add_items(model)
         note(f"{added:,} items without events are added by their features.", run.quiet)
     file.described(model)
+    if isinstance(model, Recommender) and cluster is None:
+        known = log.held_out.metrics[choice.model] if log.held_out is not None else None
+        model.record(known, held_out=log.words, commit=commit)
     check_whole(was_interrupted(model), output, keep_partial)
     model.save(output, serve_only=serve_only)
     (users, items), pairs = model.interactions_.shape, model.interactions_.nnz
@@ -97,6 +102,7 @@ class Log(NamedTuple):
     duplicates: int | None = None
     dropped: dict[str, int] | None = None
     held_out: HeldOutMetrics | None = None
+    words: str | None = None
 
 
 def _fit_here(
@@ -112,4 +118,5 @@ def _fit_here(
         parts = Split(test_share=holdout).parts(data, choice.seed)
         held_out = measured(fitted(choice.build(), parts.train, features, quiet), parts, [10])
     fitted(model, data, features, quiet, () if checkpoint is None else (Checkpoint(checkpoint),))
-    return Log(data.duplicates, dict(data.dropped), held_out)
+    words = None if holdout is None else Split(test_share=holdout).words(choice.seed)
+    return Log(data.duplicates, dict(data.dropped), held_out, words)

@@ -61,6 +61,14 @@ def _model(path: Path) -> dict[str, Any]:
         for side, kind in enumerate(("user", "item")):
             features = model.state_.feature_map(side)
             found[f"{kind} features"] = None if features is None else int(features.width)
+    if isinstance(model, Recommender):
+        record, log = model.state_.record, model.state_.log
+        if record is not None:
+            found |= {"created": record.created, "version": record.version, "commit": record.commit}
+            found["held-out metrics"] = dict(record.metrics) or None
+        if log is not None:
+            found["read"] = [dict(one) for one in log.sources]
+            found["reading"] = dict(log.reading) or None
     history = getattr(model.state_, "history", None)
     if isinstance(history, Dropped):
         history, found["form"] = None, "serve-only"
