@@ -1,4 +1,4 @@
-# Every target sets up what it needs by itself in .venv. `make demo` and `make test` are the two to know.
+# Every target sets up what it needs by itself in .venv. `make demo`, `make serve` and `make test` are those to know.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,10 +7,13 @@ ifneq ($(SHARED_DATA),)
 export EVERYPAIR_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
-.PHONY: demo test test-blas slow lint format bench reproduce docs wheel clean
+.PHONY: demo serve test test-blas slow lint format bench reproduce docs wheel clean
 
 demo: $(VENV)/.core
 	$(BIN)/everypair demo
+
+serve: $(VENV)/.serve
+	$(BIN)/everypair demo --serve
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal

@@ -32,6 +32,7 @@ from everypair import (
     KernelCompletion,
     KernelLabels,
     MultiLabelMF,
+    NeighborMF,
     OneClassMF,
     Popularity,
     Side,
@@ -167,7 +168,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         options = {"rank": RANK, "max_iter": 4, "tol": 0, "random_state": 3, **options}
         return lambda: kind(**options).fit(matrix, **more)
 
-    for scheme in ("uniform", "user-count", "item-count", "item-rarity", "item-inverse"):
+    for scheme in ("uniform", "user-count", "item-count", "item-rarity", "item-inverse", "user-quota"):
         yield f"subsampled {scheme}", sampled(scheme=scheme)
     yield "subsampled resample logistic", sampled(resample=True, loss="logistic")
     yield "subsampled features", sampled(more=sides)
@@ -249,6 +250,12 @@ def completions(data: Data) -> Iterator[tuple[str, Fit]]:
                 data.entries, data.observed, left_features=left, right_features=right
             ),
         )
+    yield (
+        "neighbors",
+        lambda: NeighborMF(random_state=0, max_iter=20).fit(
+            data.entries > 0, data.observed, left_features=data.left, right_features=data.right
+        ),
+    )
 
 
 def answers(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:

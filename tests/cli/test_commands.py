@@ -181,11 +181,29 @@ def test_evaluate_a_model_on_a_test_file(folder, run):
     assert "hit_rate@10" in run("evaluate", "model.ep", "test.csv").stdout
 
 
-@pytest.mark.parametrize("how", ["entries", "per-user", "last", "time", "new-users"])
+@pytest.mark.parametrize("how", ["random", "last", "time", "new-users"])
 def test_evaluate_a_part_of_the_events(folder, run, how):
-    told = json.loads(run("evaluate", "events.csv", "--split", how, "--share", 0.2, "--rank", 3, "--json").stdout)
+    told = json.loads(run("evaluate", "events.csv", "--split", how, "--test-share", 0.2, "--rank", 3, "--json").stdout)
     assert told["pairs"] > 0
     assert 0 <= told["results"]["OneClassMF"]["metrics"]["ndcg@10"] <= 1
+
+
+def test_evaluate_since_a_moment(folder, run):
+    told = json.loads(run("evaluate", "events.csv", "--since", 1200, "--rank", 3, "--json").stdout)
+    assert (told["pairs"], told["repeats"]) == (len((folder / "events.csv").read_text().split("\n")) - 2 - 200, 0)
+
+
+def test_evaluate_with_repeats(folder, run):
+    """A log cut at a date: some users buy again what they had."""
+    with (folder / "test.csv").open("a") as file:
+        file.write("u0,film 1\nu1,film 2\nu1,film 3\n")
+    for first in (("evaluate", "model.ep"), ("evaluate", "events.csv", "--rank", 3)):
+        told = json.loads(run(*first, "test.csv", "--json").stdout)
+        assert (told["pairs"], told["repeats"]) == (44, told["repeats"])
+        assert told["repeats"] in (2, 3)
+    assert f"On 44 pairs held out ({told['repeats']} more are of users who have" in run(*first, "test.csv").stdout
+    told = json.loads(run(*first, "test.csv", "--repeats", "count", "--json").stdout)
+    assert (told["pairs"], told["repeats"]) == (47, 0)
 
 
 def test_evaluate_fits_on_one_file_and_tests_on_another(folder, run):
@@ -283,6 +301,29 @@ def test_tune_writes_model_table_and_report(folder, run):
     assert told["verdict"]
     assert everypair.load("tuned.ep").recommend(["u3"], n=1)[0].shape == (1, 1)
     assert "<svg" in (folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("how", [("--split", "time"), ("--since", 1200), ("--split", "last"), ()])
+def test_a_tuned_report_is_measured_on_what_tuning_never_saw(folder, run, monkeypatch, how):
+    seen = {}
+
+    def spy(name, module, function):
+        def call(model, *data, **more):
+            seen[name] = data
+            return function(model, *data, **more)
+
+        monkeypatch.setattr(module, name, call)
+
+    import everypair.plots
+
+    spy("tune", everypair, everypair.tune)
+    spy("report", everypair.plots, everypair.plots.report)
+    run("tune", "events.csv", "-o", "tuned.ep", "--rank", 3, "--trials", 1, "--report", "page.html", "-q", *how)
+    (searched, _), (_, test, _) = seen["tune"], seen["report"]
+    assert test.matrix.nnz
+    assert not searched.matrix.multiply(test.matrix).nnz
+    assert searched.matrix.nnz + test.matrix.nnz == everypair.load("tuned.ep").interactions_.nnz
+    assert "held out before tuning" in (folder / "page.html").read_text()
 
 
 def test_report(folder, run):

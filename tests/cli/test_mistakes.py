@@ -55,7 +55,7 @@ OF_EVENTS = {
     "nothing left to hold out": (
         "user,film,time\nann,blue,1\nbob,rain,2\n",
         ("evaluate", "{}", "--split", "last", "--rank", "1"),
-        "choose another --share or --count",
+        "choose another --split or --test-share",
     ),
     "no times to split by": (LOG, ("evaluate", "{}", "--split", "last"), "time"),
 }
@@ -160,7 +160,7 @@ OF_CALLS = {
     "unknown metric": (("tune", "events.csv", "-o", "new.ep", "--metric", "accuracy"), "accuracy"),
     "threads of nobody": (("fit", "events.csv", "-o", "new.ep", "--rank", "3", "--threads", "0"), "--threads must be"),
     "threads of nobody asked": (("recommend", "model.ep", "--user", "u1", "--threads", "0"), "--threads must be"),
-    "a share of all": (("evaluate", "events.csv", "--share", "1"), "--share must be"),
+    "a share of all": (("evaluate", "events.csv", "--test-share", "1"), "--test-share must be"),
     "a model for a log": (("fit", "model.ep", "-o", "new.ep"), "is a model file of EveryPair"),
     "two logs": (("fit", "events.csv", "test.csv", "-o", "new.ep"), "extra argument"),
     "model and log swapped": (("update", "events.csv", "model.ep", "-o", "new.ep"), "it is not an EveryPair file"),

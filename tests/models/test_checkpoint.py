@@ -10,7 +10,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair import BPR, MLRM, Checkpoint, EnsembleMF, MultiLabelMF, OneClassMF, Popularity, SubsampledMF, load
+from everypair import (
+    BPR,
+    MLRM,
+    Checkpoint,
+    EnsembleMF,
+    MultiLabelMF,
+    NeighborMF,
+    OneClassMF,
+    Popularity,
+    SubsampledMF,
+    load,
+)
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel.rivals import WSABIE, BayesianCompressedSensing
 from everypair.store import ModelFileError
@@ -62,6 +73,7 @@ TRAININGS = {
     "fpca": (FPCA, {**FIXED, "nuclear_reg": 0.01}, (PARTIAL,), {}),
     "imc": (IMC, {"rank": 2, "reg": 0.1, "max_iter": 9, "tol": 0}, (PARTIAL,), BOTH),
     "maxide": (Maxide, {**FIXED, "nuclear_reg": 0.01}, (PARTIAL,), BOTH),
+    "neighbors": (NeighborMF, {"rank": 3, "max_iter": 9, "tol": 0, "random_state": 1}, (np.sign(PARTIAL),), BOTH),
     "simc": (SIMC, {**FIXED, "l1_reg": 0.1}, (PARTIAL,), BOTH),
 }  # fmt: skip
 

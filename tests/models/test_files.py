@@ -25,6 +25,7 @@ from everypair import (
     KernelCompletion,
     KernelLabels,
     MultiLabelMF,
+    NeighborMF,
     OneClassMF,
     Popularity,
     Side,
@@ -61,6 +62,7 @@ GRAPH = (RNG.random((N, N)) < 0.2).astype(float)
 X = RNG.random((60, 5))
 Y = (X @ RNG.normal(size=(5, 4)) > 0.3).astype(int)
 PARTIAL = np.where(RNG.random((M, N)) < 0.6, RNG.normal(size=(M, 2)) @ RNG.normal(size=(2, N)), np.nan)
+SIGNS = np.sign(PARTIAL)
 NEW = (RNG.random((3, N)) < 0.3).astype(float)
 FEW = {"rank": 3, "max_iter": 3, "random_state": 0}
 SIDES = {"user_features": LEFT, "item_features": RIGHT}
@@ -110,6 +112,7 @@ CLASSIFIERS = {
 COMPLETIONS = {
     "kernels": lambda: KernelCompletion(refine=True).fit(PARTIAL, **BOTH),
     "kernels, one side": lambda: KernelCompletion(refine=True, reg=0.3).fit(PARTIAL, left_features=LEFT),
+    "neighbors": lambda: NeighborMF(rank=3, max_iter=4, random_state=0).fit(SIGNS, **BOTH),
     "kernels, none": lambda: KernelCompletion().fit(PARTIAL),
     "mlrm": lambda: MLRM(**FIXED).fit(PARTIAL, **BOTH),
     "mlrm, automatic": lambda: MLRM(**SWEEPS).fit(PARTIAL),

@@ -11,7 +11,7 @@ from everypair.cli.choice import ModelChoice
 from everypair.cli.options import Run, command
 from everypair.cli.reading import FeatureTables, Reading
 from everypair.cli.say import note, show
-from everypair.cli.training import HeldOutMetrics, fitted, measured, split
+from everypair.cli.training import HeldOutMetrics, Split, fitted, measured
 
 
 @command
@@ -90,7 +90,7 @@ def _fit_here(
     features = tables.read(data, quiet)
     held_out = None
     if holdout is not None:
-        parts = split(data, "entries", holdout, 1, choice.seed)
+        parts = Split(test_share=holdout).parts(data, choice.seed)
         held_out = measured(fitted(choice.build(), parts.train, features, quiet), parts, [10])
     fitted(model, data, features, quiet, () if checkpoint is None else (Checkpoint(checkpoint),))
     return Log(data.duplicates, dict(data.dropped), held_out)

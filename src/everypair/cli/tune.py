@@ -13,6 +13,7 @@ from everypair.cli.choice import ModelChoice, parsed
 from everypair.cli.options import Run, command
 from everypair.cli.reading import FeatureTables, Reading
 from everypair.cli.say import show
+from everypair.cli.training import Split
 
 
 @command
@@ -22,15 +23,13 @@ def tune(
     choice: ModelChoice,
     reading: Reading,
     tables: FeatureTables,
+    cut: Split,
     run: Run,
     budget: Annotated[float | None, typer.Option(help="Seconds for everything.")] = None,
     trials: Annotated[
         int | None, typer.Option(help="Candidates; with these alone a run repeats exactly.", show_default="25", min=1)
     ] = None,
     metric: Annotated[str, typer.Option(help="What to maximise.")] = "ndcg@10",
-    held_out: Annotated[
-        Literal["random", "last", "time"], typer.Option(help="Which events candidates are judged on.")
-    ] = "random",
     space: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,13 +43,18 @@ def tune(
     ] = None,
     storage: Annotated[Path | None, typer.Option(help="SQLite file of optuna's, to go on with later.")] = None,
     trials_csv: Annotated[Path | None, typer.Option(help="Write all candidates to a CSV file.")] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a report to an HTML file.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write a report to an HTML file, on events held out before tuning.")
+    ] = None,
 ) -> None:
     """Find parameters on held-out events, check that they beat the defaults, and fit them on everything.
 
     everypair tune events.csv --output model.ep --budget 300
     """
+    from sklearn.base import clone
+
     from everypair import tune as search_parameters
+    from everypair.cli.training import fitted
     from everypair.store.write import check_place, replacing
 
     for path in (output, trials_csv):
@@ -61,20 +65,30 @@ def tune(
 
         check_report(report)
     model = choice.build()
+    cut.check()
+    inner = cut.entries
     data = reading.read(events, run.quiet)
+    features = tables.read(data, run.quiet)
+    seen, test = data, None
+    if report is not None:  # it is measured on events that no candidate has seen
+        seen, test, _ = cut.parts(data, choice.seed)
+        inner = {**inner, "since": None}
     result = search_parameters(
-        model, data, budget, trials=trials, metric=metric, held_out=held_out,
+        model, seen, budget, trials=trials, metric=metric, **inner,
         space=None if space is None else dict(map(_dimension, space)), search=search, storage=storage,
-        random_state=choice.seed, verbose=not run.quiet, **tables.read(data, run.quiet),
+        random_state=choice.seed, verbose=not run.quiet, **features,
     )  # fmt: skip
-    result.model.save(output)
-    if trials_csv is not None:
-        with replacing(trials_csv) as file:
-            file.write(_as_csv(result.table).encode())
+    final = result.model
     if report is not None:
         from everypair.plots import report as write_report
 
-        write_report(result.model, data, path=report, tuning=result, random_state=choice.seed)
+        note = f"{cut.words(choice.seed)}, held out before tuning"
+        write_report(final, seen, test, report, tuning=result, test_note=note, random_state=choice.seed)
+        final = fitted(clone(final), data, features, run.quiet)
+    final.save(output)
+    if trials_csv is not None:
+        with replacing(trials_csv) as file:
+            file.write(_as_csv(result.table).encode())
     if run.json_output:
         show({
             "output": output, "parameters": result.parameters, "best": result.best, "metric": metric,

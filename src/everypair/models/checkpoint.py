@@ -23,6 +23,7 @@ from everypair.solvers.completion.fixed_point import FixedPointState
 from everypair.solvers.completion.inductive import InductiveState
 from everypair.solvers.completion.interactive import InteractiveState
 from everypair.solvers.completion.maxide import WeightsState
+from everypair.solvers.completion.neighborhood import NeighborhoodState
 from everypair.solvers.completion.ranking import RankingState
 from everypair.solvers.loop import Remembering, Standing, StopRules, Sweep, Volatile
 from everypair.solvers.momentum import MomentumState
@@ -36,8 +37,7 @@ KEYS = {"class", "parameters", "data", "standing", "memory"}
 
 for _cls in (
     FixedPointState, Factors, Gram, InductiveState, InteractiveState, LowRank, MaskedState, MomentumState,
-    RankingState,
-    WeightsState,
+    NeighborhoodState, RankingState, WeightsState,
 ):  # fmt: skip
     storable(_cls, f"solver.{_cls.__name__}")
 

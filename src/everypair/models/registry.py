@@ -110,6 +110,7 @@ ESTIMATORS = {
     "PLST": Entry(RIVALS, "classifier", "principal label space"),
     "WSABIE": Entry(RIVALS, "classifier", "labels ranked by sampled violations"),
     "KernelCompletion": Entry(COMPLETION, "completion", "a matrix with holes from its entries and features, untuned"),
+    "NeighborMF": Entry(COMPLETION, "completion", "tested pairs that bind or not, smooth over nearest neighbours"),
     "MLRM": Entry(COMPLETION, "completion", "completion by a ranking loss, with side information"),
     "FNNM": Entry(COMPLETION_RIVALS, "completion", "feature and nuclear norm minimisation"),
     "FPCA": Entry(COMPLETION_RIVALS, "completion", "nuclear norm alone"),

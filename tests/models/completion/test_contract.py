@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from everypair.models.completion import MLRM, KernelCompletion
+from everypair.models.completion import MLRM, KernelCompletion, NeighborMF
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.testing import CompletionContract
 from everypair.testing.completion import planted
@@ -112,6 +112,23 @@ class TestKernelCompletionWithoutFeatures(CompletionContract):
 
     def make_model(self, **params):
         return KernelCompletion(**{"refine": True, **params})
+
+    def test_bad_input_is_refused(self):
+        """Other words: it has a place for features."""
+
+
+class TestNeighborMF(CompletionContract):
+    classes, worst_error, worst_order, compared = True, None, 0.85, None
+
+    def make_model(self, **params):
+        return NeighborMF(**{"random_state": 0, **params})
+
+
+class TestNeighborMFWithoutFeatures(TestNeighborMF):
+    takes_features, worst_order = False, 0.75
+
+    def make_model(self, **params):
+        return NeighborMF(**{"random_state": 0, "rank": 4, **params})
 
     def test_bad_input_is_refused(self):
         """Other words: it has a place for features."""

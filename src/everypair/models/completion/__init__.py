@@ -2,5 +2,6 @@
 
 from everypair.models.completion.kernel_completion import KernelCompletion
 from everypair.models.completion.mlrm import MLRM
+from everypair.models.completion.neighbor_mf import NeighborMF
 
-__all__ = ["MLRM", "KernelCompletion"]
+__all__ = ["MLRM", "KernelCompletion", "NeighborMF"]
