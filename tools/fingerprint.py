@@ -49,6 +49,7 @@ from everypair.models.multilabel.rivals import (
     CompressedSensing,
     LabelCCA,
 )
+from everypair.models.recommend.rivals.poisson import PoissonMF
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.problem import Loss
 from everypair.problem.losses import LOSSES
@@ -174,6 +175,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "subsampled features", sampled(more=sides)
     yield "ensemble", sampled(EnsembleMF, n_models=3)
     yield "ensemble biases", sampled(EnsembleMF, n_models=2, biases=True, loss="logistic")
+    yield "poisson", lambda: PoissonMF(rank=RANK, max_iter=3, random_state=3).fit(data.disliked)
     yield "bpr", lambda: BPR(rank=RANK, max_iter=3, random_state=3).fit(data.disliked)
     yield "popularity", lambda: Popularity().fit(data.plain)
     yield "content", lambda: ContentItems().fit(data.plain, item_features=data.right)

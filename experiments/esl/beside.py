@@ -31,7 +31,7 @@ from everypair import OneClassMF, Side
 from everypair.data import Pairs, split_entries
 from everypair.features.matrix import Features
 from everypair.models.recommend.defaults import auto_negative_weight
-from everypair.models.recommend.two_tower import auto_tower_reg
+from everypair.models.recommend.two_tower import REG_SHARE
 from everypair.neural.functions import padded
 from everypair.neural.inputs import Inputs
 from everypair.neural.layers import Layers
@@ -154,15 +154,22 @@ def repeated(steps: int, step: Any, state: Any, factors: Any, task: Task) -> dic
     return {"seconds": cpu() - begin, "steps": steps, **task.measured(*factors(state), ("test",))}
 
 
-def two_tower(task: Task, widths: tuple[int, ...], rank: int, rate: float | None = None, ridge: float = 1.0) -> Any:
-    """What TwoTower's defaults do, with the clock outside: step, first state, factors of a state.
+def mean_ridge(pairs: Any) -> float:
+    """λ of all parameters where the embeddings have no ridge: in units of the mean positives of an entity."""
+    return (
+        REG_SHARE * pairs.n_positives / int(np.count_nonzero(pairs.left_counts) + np.count_nonzero(pairs.right_counts))
+    )
 
-    Other than the default are ``rate``, and λ where ``ridge`` is not 1: so many times its default.
+
+def two_tower(task: Task, widths: tuple[int, ...], rank: int, rate: float | None = None, ridge: float = 1.0) -> Any:
+    """Adam from a random start with one λ for all weights: step, first state, factors of a state.
+
+    λ is ``ridge`` times 0.2 times the mean positives of an entity.
     """
     pairs, loss = Pairs.from_matrix(task.train), get_loss("logistic")
     negatives = Negatives.from_scheme(pairs, auto_negative_weight("auto", pairs, loss), "uniform", -1.0)
     *towers, everyone = towers_of(task, widths, rank)
-    reg = ridge * auto_tower_reg("auto", pairs)
+    reg = ridge * mean_ridge(pairs)
     objective = TowerObjective(pairs, loss, negatives, towers, (Penalties.same(reg), Penalties.same(reg)))
     theta = tuple(tower.start(np.random.default_rng(side)) for side, tower in enumerate(towers))
     adam = make_optimizer("adam", objective, rate)

@@ -15,6 +15,7 @@ from everypair import (
     MLRM,
     Checkpoint,
     EnsembleMF,
+    GaussianRatings,
     MultiLabelMF,
     NeighborMF,
     OneClassMF,
@@ -24,6 +25,7 @@ from everypair import (
 )
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel.rivals import WSABIE, BayesianCompressedSensing
+from everypair.models.recommend.rivals.poisson import PoissonMF
 from everypair.store import ModelFileError
 
 RNG = np.random.default_rng(0)
@@ -60,6 +62,7 @@ TRAININGS = {
     "subsampled, resample": (SubsampledMF, {**FACTORS, "resample": True}, (EVENTS,), {}),
     "ensemble": (EnsembleMF, {**FACTORS, "n_models": 3, "resample": True}, (EVENTS,), {}),
     "bpr": (BPR, FACTORS, (EVENTS,), {}),
+    "poisson": (PoissonMF, {**FACTORS, "tol": 0}, (EVENTS,), {}),
     "multi-label": (MultiLabelMF, {**FACTORS, "tol": 0, "reg": 0.1}, (X, Y), {}),
     "multi-label, automatic": (MultiLabelMF, {"random_state": 3, "tol": 0}, (X, Y), {}),
     "multi-label, validation": (
@@ -74,6 +77,7 @@ TRAININGS = {
     "imc": (IMC, {"rank": 2, "reg": 0.1, "max_iter": 9, "tol": 0}, (PARTIAL,), BOTH),
     "maxide": (Maxide, {**FIXED, "nuclear_reg": 0.01}, (PARTIAL,), BOTH),
     "neighbors": (NeighborMF, {"rank": 3, "max_iter": 9, "tol": 0, "random_state": 1}, (np.sign(PARTIAL),), BOTH),
+    "gaussian": (GaussianRatings, {"max_iter": 9}, (PARTIAL,), {}),
     "simc": (SIMC, {**FIXED, "l1_reg": 0.1}, (PARTIAL,), BOTH),
 }  # fmt: skip
 

@@ -21,6 +21,7 @@ from everypair import (
     Blend,
     ContentItems,
     EnsembleMF,
+    GaussianRatings,
     ItemItem,
     KernelCompletion,
     KernelLabels,
@@ -46,6 +47,7 @@ from everypair.models.multilabel.rivals import (
     CompressedSensing,
     LabelCCA,
 )
+from everypair.models.recommend.rivals.poisson import PoissonMF
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.models.registry import ESTIMATORS
 from everypair.models.serve_only import ServeOnlyError
@@ -84,6 +86,7 @@ RECOMMENDERS = {
     "subsampled": lambda: SubsampledMF(**FEW, scheme="item-count", resample=True).fit(EVENTS, **SIDES),
     "ensemble": lambda: EnsembleMF(n_models=2, **FEW).fit(EVENTS),
     "bpr": lambda: BPR(**FEW).fit(EVENTS),
+    "poisson": lambda: PoissonMF(**FEW).fit(EVENTS),
     "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, item_features=RIGHT),
     "item-item, all": lambda: ItemItem(neighbors=None).fit(LIKES),
     "content": lambda: ContentItems().fit(EVENTS, item_features=LEFT[:N]),
@@ -113,6 +116,7 @@ COMPLETIONS = {
     "kernels": lambda: KernelCompletion(refine=True).fit(PARTIAL, **BOTH),
     "kernels, one side": lambda: KernelCompletion(refine=True, reg=0.3).fit(PARTIAL, left_features=LEFT),
     "neighbors": lambda: NeighborMF(rank=3, max_iter=4, random_state=0).fit(SIGNS, **BOTH),
+    "gaussian": lambda: GaussianRatings(max_iter=3).fit(PARTIAL, right_features=RIGHT),
     "kernels, none": lambda: KernelCompletion().fit(PARTIAL),
     "mlrm": lambda: MLRM(**FIXED).fit(PARTIAL, **BOTH),
     "mlrm, automatic": lambda: MLRM(**SWEEPS).fit(PARTIAL),
@@ -132,6 +136,12 @@ def answers(model):
             model.predict_scores(X),
             *model.predict_topk(X, 2),
             np.asarray(sp.csr_array(model.predict(X)).toarray()),
+        ]
+    if isinstance(model, GaussianRatings):
+        return [
+            model.complete(right_features=RIGHT[:2]),
+            *model.interval([1, 2], [3, 4]),
+            *model.recommend([0, 3], n=4),
         ]
     if hasattr(model, "complete"):
         said = [model.complete(), *model.recommend([0, 3], n=4), model.predict([1, 2], [3, 4])]

@@ -95,6 +95,7 @@ class TowerObjective:
         n_threads: int = 1,
     ) -> None:
         self.stored, self.loss, self.negatives, self.towers, self.reg = pairs, loss, negatives, towers, reg
+        self.ridge = ridge
         self.dtype, self.n_threads = np.dtype(dtype), n_threads
         self.factor_space = FactorObjective(
             pairs, loss, negatives, ridge, OUTSIDE["squared"], dtype=dtype, n_threads=n_threads

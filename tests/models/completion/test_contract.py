@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from everypair.models.completion import MLRM, KernelCompletion, NeighborMF
+from everypair.models.completion import MLRM, GaussianRatings, KernelCompletion, NeighborMF
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.testing import CompletionContract
 from everypair.testing.completion import planted
@@ -115,6 +115,15 @@ class TestKernelCompletionWithoutFeatures(CompletionContract):
 
     def test_bad_input_is_refused(self):
         """Other words: it has a place for features."""
+
+
+class TestGaussianRatings(CompletionContract):
+    """40 rows say little of the covariance of 30 columns."""
+
+    takes_features, worst_error, worst_order = False, 0.6, 0.75
+
+    def make_model(self, **params):
+        return GaussianRatings(**{"prior_rows": 1.0, "noise": 0.01, "max_iter": 40, **params})
 
 
 class TestNeighborMF(CompletionContract):

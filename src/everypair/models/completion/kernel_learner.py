@@ -7,12 +7,13 @@
     covariance   a side without features: K_c is learnt (:mod:`everypair.solvers.kernel_ridge.covariance`)
 
 λ has the least generalised cross-validation in the first stage; after it, and for two values, it has a floor.
-Hidden entries are never looked at: a fifth of Ω is held out, and what has the least squared error there is fitted to
-all of Ω.
+Hidden entries are never looked at: a fifth of Ω is held out, and what has the least squared error there, by more than
+its standard error less than the first stage, is fitted to all of Ω.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -89,17 +90,23 @@ class MaskedKernelLearner:
         return ridges[int(np.argmin(scores))]
 
     def choose(self, ridge: float) -> tuple[tuple[str, ...], dict[str, float]]:
-        """The recipe of the least squared error at held-out observed entries, and all errors."""
+        """The recipe of the least squared error at held-out observed entries, and all errors, scaled."""
         recipes, split = self.recipes(), _split(self.observed)
         if split is None or len(recipes) == 1:
             return FIRST, {}
         kept, held_out = split
-        learner, errors = replace(self, observed=kept), {}
+        learner, squares = replace(self, observed=kept), []
         first = learner.first(ridge)
         for recipe in recipes:
-            found = learner.built(recipe, ridge, first).completed[held_out.rows, held_out.indices]
-            errors[" and ".join(recipe) or "first"] = float(np.mean(np.square(found - held_out.values)))
-        return min(zip(errors.values(), recipes))[1], errors
+            learnt = learner.built(recipe, ridge, first)
+            rest = held_out.values - learnt.completed[held_out.rows, held_out.indices]
+            squares.append(np.square(rest / first.offsets.scales(held_out)))
+        errors = [float(one.mean()) for one in squares]
+        best = int(np.argmin(errors))
+        gain = squares[0] - squares[best]
+        if gain.mean() <= gain.std() / math.sqrt(len(gain)):  # no more than chance
+            best = 0
+        return recipes[best], {" and ".join(recipe) or "first": error for recipe, error in zip(recipes, errors)}
 
     def built(self, recipe: tuple[str, ...], ridge: float, first: Learnt) -> Learnt:
         """The first stage and what the recipe builds on it."""

@@ -24,18 +24,18 @@ from everypair.models.parameters import (
     stop_rules,
 )
 from everypair.models.recommend.attributes import FactorizationAttributes
-from everypair.models.recommend.defaults import auto_negative_weight
+from everypair.models.recommend.defaults import auto_negative_weight, auto_reg
 from everypair.models.recommend.factorization import check_rank
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.training_data import training_data
-from everypair.models.recommend.two_tower_start import starting_parameters
+from everypair.models.recommend.two_tower_start import linear_start, may_start_linear, starting_parameters
 from everypair.models.recommend.two_tower_state import TwoTowerState, checked_towers, tower_names
 from everypair.neural.activations import ACTIVATIONS
 from everypair.neural.functions import PureTower
 from everypair.neural.layers import Layers
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.adam import AdamState
-from everypair.neural.optimizers.choose import SEARCHED, check_optimizer, make_optimizer, optimizer_name
+from everypair.neural.optimizers.choose import SEARCHED, check_optimizer, is_stochastic, make_optimizer, optimizer_name
 from everypair.neural.optimizers.estimates import StochasticState
 from everypair.neural.optimizers.gauss_newton import DampedState, GaussNewton
 from everypair.neural.optimizers.gd import DescentState
@@ -51,7 +51,8 @@ from everypair.solvers.loop import Callback, checked_callbacks
 from everypair.training.train import train
 from everypair.training.validation import make_validator
 
-REG_SHARE = 0.2  # reg="auto", in units of the mean number of positives of an entity
+AUTO_REG = 0.5  # of parameters that read ids alone: the embeddings have a ridge of their own
+REG_SHARE = 0.2  # of those that read features, in units of the mean number of positives of an entity
 AUTO_DROPOUT = 0.5
 for _cls in (AdamState, DampedState, DescentState, GaussNewton, NewtonState, StochasticState):
     storable(_cls)
@@ -61,8 +62,8 @@ for _cls in (AdamState, DampedState, DescentState, GaussNewton, NewtonState, Sto
 class TwoTower(Training, FactorizationAttributes, Recommender):
     """Two networks whose inner products score every pair: s_ij = f(x_i)·g(z_j), trained on all m·n of them.
 
-    L = Σ_Ω c ℓ(y, s) + ½ Σ_{∉Ω} p_i q_j (ỹ − s)² + ½ λ ‖θ‖² at the cost of the stored pairs and of the towers. Only
-    networks of your own need the extra ``everypair[neural]`` (jax).
+    L = Σ_Ω c ℓ(y, s) + ½ Σ_{∉Ω} p_i q_j (ỹ − s)² + ½ Σ ρ_i ‖u_i‖² + ½ Σ ρ̄_j ‖v_j‖² + ½ λ ‖θ‖² at the cost of the stored
+    pairs and of the towers. Only networks of your own need the extra ``everypair[neural]`` (jax).
 
     Attributes
     ----------
@@ -97,7 +98,26 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
     )
     reg: float | tuple[float, float] | str = parameter(
         "auto",
-        'ridge λ of all parameters (or a (users, items) pair, or "auto": 0.2 times the mean positives of an entity).',
+        'ridge ρ of the embeddings, as in OneClassMF; "auto" is that with ids alone, and 0 with features, or with a '
+        "stochastic optimizer, which knows none.",
+    )
+    reg_exponent: float | str = parameter(0.75, "as in OneClassMF.")
+    id_reg: float | tuple[float, float] | str = parameter(
+        "auto",
+        "ridge λ of the rows of ids that a network reads, one number or a (users, items) pair; "
+        f'"auto" is {AUTO_REG:g} with ids alone, with features {REG_SHARE:g} times the mean positives of an entity.',
+    )
+    feature_reg: float | tuple[float, float] | str = parameter(
+        "auto", "the same of the weights of features, in the first layer."
+    )
+    layer_reg: float | tuple[float, float] | str = parameter(
+        "auto", "the same of the layers' matrices, and of all parameters of towers of your own; biases have none."
+    )
+    linear_start: bool = parameter(
+        True,
+        "whether training starts with the scores of the linear model of the same objective, a OneClassMF, where the "
+        "towers read ids alone and can carry it; else at random.",
+        check.flag,
     )
     own_vectors: bool | tuple[bool, bool] = parameter(
         True,
@@ -125,8 +145,9 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         "None is the built-in network.",
     )
     optimizer: str | GaussNewton = parameter(
-        "adam",
+        "auto",
         '"adam" on the exact gradient of every pair; "gauss-newton", whose settings are everypair.GaussNewton(…); '
+        '"auto" is the latter with ids alone and without a learning_rate; '
         '"newton", "newton-unit", "gd", "gd-diag", "sampling", "sg46", "sogram" (these three and "naive" also with '
         '"-diag") are there to be compared, see everypair.neural.optimizers.choose.',
     )
@@ -136,7 +157,7 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         or_none(number(above=0)),
     )
     max_iter: int = parameter(100, 'stop after so many sweeps; one is five steps of "adam".', check.integer)
-    tol: float = parameter(1e-5)
+    tol: float = parameter(3e-4)
 
     fitted_class: ClassVar[type] = TwoTowerState
     reads_features: ClassVar[tuple[bool, bool]] = (True, True)
@@ -163,20 +184,23 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         values = checked(self)
         layers = Layers(values.widths, values.rank, values.activation, values.layer_biases, values.temperature)
         functions = checked_towers(self.towers)
-        check_optimizer(self.optimizer)
-        dropout = self._dropout(values.id_dropout)
-        optimizer = optimizer_name(self.optimizer)
-        if values.learning_rate is not None and optimizer in SEARCHED:
-            raise ValueError(f"optimizer={optimizer!r} searches for its steps: leave learning_rate at None.")
+        if self.optimizer != "auto":
+            check_optimizer(self.optimizer)
         threads, dtype, random, loss = values.n_threads, values.dtype, values.random_state, values.loss
         callbacks = checked_callbacks(callbacks)
         value = resolve_value(self.negative_value, loss)
+        alone = user_features is None and item_features is None
+        optimizer = self._optimizer(alone, values.learning_rate)
+        dropout = self._dropout(values.id_dropout, optimizer)
         data = training_data(interactions, features=(user_features, item_features), validation=validation)
         pairs = Pairs.from_matrix(data.matrix, targets, dtype)
         check_rank(layers.rank, pairs.shape)
         weight = auto_negative_weight(self.negative_weight, pairs, loss)
         negatives = Negatives.from_scheme(pairs, weight, self.negative_scheme, value)
-        ridge = Ridge.checked(auto_tower_reg(self.reg, pairs), 0.0)
+        exact = not is_stochastic(optimizer)
+        reg = 0.0 if self.reg == "auto" and not (exact and alone) else auto_reg(self.reg, pairs, loss)
+        ridge = Ridge.checked(reg, values.reg_exponent)
+        weights = weight_ridges(self, pairs, alone)
         training = pairs.to_csr()
         validate: Any = make_validator(training, data.validation, self.patience, threads)
         plans = [
@@ -187,10 +211,13 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
             for side in (LEFT, RIGHT)
         ]  # fmt: skip
         left, right = (plan.tower(count, one) for plan, count, one in zip(plans, pairs.shape, data.features))
-        reg = Penalties.same(ridge.reg[LEFT]), Penalties.same(ridge.reg[RIGHT])
-        objective = TowerObjective(pairs, loss, negatives, (left, right), reg, dtype=dtype, n_threads=threads)
+        objective = TowerObjective(
+            pairs, loss, negatives, (left, right), weights, ridge=ridge, dtype=dtype, n_threads=threads
+        )
+        if start is None and values.linear_start and exact and alone and may_start_linear(objective.towers):
+            start = linear_start(objective, stop_rules(values), random, self.verbose)
         theta = starting_parameters(objective, start, (layers, functions), random)
-        solver = make_optimizer(self.optimizer, objective, values.learning_rate, dropout, int(random.integers(2**31)))
+        solver = make_optimizer(optimizer, objective, values.learning_rate, dropout, int(random.integers(2**31)))
         outcome = train(
             solver, solver.fresh(theta), stop_rules(values), validate=validate,
             callbacks=callbacks, verbose=self.verbose, warm_up=lambda: objective.gradient(objective.at(theta)),
@@ -213,7 +240,8 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
                 feature_weights=(None, None), feature_maps=(plans[LEFT].feature_map, plans[RIGHT].feature_map),
                 feature_reg=(None, None), own_vectors=values.own_vectors, graphs=(False, False),
                 negative_weight=weight, theta=found.theta, layers=tuple(layers), towers=names,
-                functions=None if own == (None, None) else own, user_centers=centers,
+id_reg=(weights[LEFT].ids, weights[RIGHT].ids), functions=None if own == (None, None) else own,
+                user_centers=centers,
             )
         )  # fmt: skip
         return self
@@ -228,26 +256,39 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
             )
         return super().to_parts(serve_only=serve_only)
 
-    def _dropout(self, share: float | None) -> float:
+    def _optimizer(self, alone: bool, rate: float | None) -> str | GaussNewton:
+        """The optimizer, which ``"auto"`` chooses by what towers read; a rate is refused where nothing would use it."""
+        if self.optimizer == "auto":
+            return "gauss-newton" if alone and rate is None else "adam"
+        name = optimizer_name(self.optimizer)
+        if rate is not None and name in SEARCHED:
+            raise ValueError(f"optimizer={name!r} searches for its steps: leave learning_rate at None.")
+        return self.optimizer
+
+    def _dropout(self, share: float | None, optimizer: str | GaussNewton) -> float:
         """The share of ids left out, refused where the optimizer would ignore it."""
-        adam = optimizer_name(self.optimizer) == "adam"
         if share is None:
-            return AUTO_DROPOUT if adam else 0.0
-        if share and not adam:
-            raise ValueError(f'id_dropout needs optimizer="adam", not {self.optimizer!r}: leave it at "auto".')
+            return AUTO_DROPOUT if optimizer == "adam" else 0.0
+        if share and optimizer != "adam":
+            raise ValueError(f'id_dropout needs optimizer="adam", not {optimizer!r}: leave it at "auto".')
         return share
 
 
-def auto_tower_reg(reg: Any, pairs: Pairs) -> Any:
-    """Resolve ``"auto"``: 0.2 · |Ω⁺| / (m + n) over entities that have a positive; the rest is checked elsewhere.
-
-    >>> auto_tower_reg("auto", Pairs.from_matrix(np.ones((4, 4))))
-    0.4
-    """
-    if not isinstance(reg, str) or reg != "auto":
-        return reg
+def weight_ridges(model: TwoTower, pairs: Pairs, alone: bool) -> tuple[Penalties, Penalties]:
+    """The ridges of ids, features and layers on either side."""
     entities = np.count_nonzero(pairs.left_counts) + np.count_nonzero(pairs.right_counts)
-    return REG_SHARE * pairs.n_positives / int(entities)
+    auto = AUTO_REG if alone else REG_SHARE * pairs.n_positives / int(entities)
+    kinds = []
+    for name in ("id_reg", "feature_reg", "layer_reg"):
+        value = getattr(model, name)
+        both = (auto, auto) if value == "auto" else value if isinstance(value, tuple | list) else (value, value)
+        if len(both) != 2 or not all(check.is_number(one) and 0 <= one < np.inf for one in both):
+            raise ValueError(
+                f'{name} must be a finite number ≥ 0, a (users, items) pair of them or "auto", got {value!r}.'
+            )
+        kinds.append([float(one) for one in both])
+    left, right = (Penalties(*ridges) for ridges in zip(*kinds))
+    return left, right
 
 
 def checked_widths(widths: Any) -> tuple[int, ...]:

@@ -1,20 +1,66 @@
-"""Where two towers start: at random, or as a fitted model whose scores they reproduce."""
+"""Where two towers start: at random, or as a model whose scores they reproduce, fitted before or linear."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from everypair.models.recommend.two_tower_state import TwoTowerState
 from everypair.neural.functions import PureTower
 from everypair.neural.layers import Layers
-from everypair.neural.lift import lifted
+from everypair.neural.lift import lifted, obstacle
 from everypair.neural.objective import TowerObjective
-from everypair.neural.towers import Perceptron
+from everypair.neural.towers import Perceptron, Tower
 from everypair.neural.trees import Both, leafwise
+from everypair.problem.layout import Layout
+from everypair.problem.objective import Objective
+from everypair.solvers.choose import solver_maker
+from everypair.solvers.loop import Status, StopRules
+from everypair.training.start import random_start
+from everypair.training.train import train
+from everypair.training.warm_up import sweep_on_two_pairs
+from everypair.types import Array
+
+LINEAR_SWEEPS, LINEAR_TOL = 50, 3e-4  # OneClassMF's own
 
 Kinds = tuple[Layers, tuple[PureTower | None, PureTower | None]]
+
+
+class Linear(NamedTuple):
+    """The factors of a linear model."""
+
+    user_factors_: Array
+    item_factors_: Array
+
+
+def may_start_linear(towers: tuple[Tower, Tower]) -> bool:
+    """Whether towers on ids can carry a linear model: of the rank of their narrowest layer, if of any."""
+    return all(
+        isinstance(tower, Perceptron) and tower.inputs.ids and obstacle(tower.layers, min(tower.layers.outs)) is None
+        for tower in towers
+    )
+
+
+def linear_start(objective: TowerObjective, rules: StopRules, random: np.random.Generator, verbose: bool) -> Linear:
+    """The linear model of the same pairs and the same ridge of the embeddings, by OneClassMF's sweeps."""
+    (tower, _) = objective.towers
+    assert isinstance(tower, Perceptron)
+    layout = Layout(min(tower.layers.outs))
+    linear = Objective(
+        objective.stored, objective.loss, objective.negatives, objective.ridge, layout=layout, dtype=objective.dtype,
+        n_threads=objective.n_threads,
+    )  # fmt: skip
+    make_solver = solver_maker("auto", layout.columns, int(random.integers(2**31)))
+    outcome = train(
+        make_solver(linear), random_start(linear, layout, random),
+        replace(rules, max_iter=LINEAR_SWEEPS, tol=LINEAR_TOL, patience=None),
+        warm_up=sweep_on_two_pairs(make_solver, linear, layout.columns), verbose=verbose,
+    )  # fmt: skip
+    if outcome.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return Linear(outcome.state.left, outcome.state.right)
 
 
 def starting_parameters(objective: TowerObjective, start: Any, kinds: Kinds, random: np.random.Generator) -> Both:

@@ -27,7 +27,8 @@ from everypair.types import Array
 class TwoTowerState(FactorizationState):
     """Parameters of both towers, the fields of :class:`Layers`, and the names of towers brought along.
 
-    ``functions`` are those towers themselves where they have no name: such a value cannot be written down.
+    ``id_reg`` are the ridges of rows of ids. ``functions`` are those towers themselves where they have no name: such a
+    value cannot be written down.
     """
 
     negative_weight: float
@@ -35,6 +36,7 @@ class TwoTowerState(FactorizationState):
     layers: tuple[Any, ...]
     towers: tuple[str | None, str | None]
     functions: Any = None
+    id_reg: tuple[float, float] = (0.0, 0.0)
 
     def new_factors(self, side: int, rows: Any, new: Newcomers, targets: Any, n_threads: int) -> Array:
         """Features go through the tower; events find the row of ids that training would have given."""
@@ -55,7 +57,7 @@ class TwoTowerState(FactorizationState):
         if centers is None:
             centers = plan.feature_product(theta, rows.shape[0], new.features)
         tower = Perceptron(Inputs(len(centers)), plan.layers, plan.dtype)
-        return folded_rows(tower, theta, centers, problem, other, self.reg[side], n_threads)
+        return folded_rows(tower, theta, centers, problem, other, self.id_reg[side], n_threads)
 
     def grown(self, side: int, newcomers: Newcomers, n_threads: int) -> TwoTowerState:
         """The same with new users or items, whose embeddings are folded in."""

@@ -71,6 +71,15 @@ def optimizer_name(optimizer: str | GaussNewton) -> str:
     return "gauss-newton" if isinstance(optimizer, GaussNewton) else optimizer
 
 
+def is_stochastic(optimizer: str | GaussNewton) -> bool:
+    """Whether an optimiser takes estimates of the gradient, which know no ridge of the embeddings.
+
+    >>> is_stochastic("sogram-diag"), is_stochastic("adam")
+    (True, False)
+    """
+    return optimizer_name(optimizer).removesuffix("-diag") in ESTIMATES
+
+
 def make_optimizer(
     optimizer: str | GaussNewton,
     objective: TowerObjective,
