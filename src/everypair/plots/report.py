@@ -257,7 +257,7 @@ def _groups(measured: MeasuredModel, floor: MeasuredModel) -> str:
     ]
     return page.section(
         "For whom, and for what",
-        f"Where the quality comes from. Below: test entries found in the first {LENGTH}, by training events of the item.",
+        f"Where the quality comes from; below, test entries found in the first {LENGTH} by events of the item.",
         page.figures(pictures),
         page.table(["events of the item", "test entries", measured.name, floor.name], rows),
     )
