@@ -90,8 +90,8 @@ def test_dates():
     [
         ("time", 1000, "no event is after since=1000: the times go from"),
         ("time", -1, "no event is before since=-1"),
-        ("time", "spring", "since must be a number of the times' clock or a date"),
-        ("time", float("nan"), "since must be a number"),
+        ("time", "spring", "since= must be a number of the times' clock or a date"),
+        ("time", float("nan"), "since= must be a number"),
         ("random", 60, "since= belongs to held_out='time', not to 'random'"),
     ],
 )

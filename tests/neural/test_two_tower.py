@@ -58,7 +58,7 @@ def test_a_linear_tower_on_features_is_the_linear_model():
     mf.fit(matrix, item_features=features)
     towers = TwoTower(
         widths=(), layer_biases=False, own_vectors=own, optimizer="gauss-newton", tol=1e-13, max_iter=300,
-        id_reg=(0.5, 0.0), feature_reg=0.5, **{**shared, "reg": 0.0},
+        id_reg=(0.5, 0.0), feature_reg=0.5, linear_path=False, **{**shared, "reg": 0.0},
     ).fit(matrix, item_features=sp.csr_array(features))  # fmt: skip
     assert towers.objective_ == pytest.approx(mf.objective_, rel=1e-6)
     np.testing.assert_allclose(towers.score_users(), mf.score_users(), atol=1e-3)
@@ -240,8 +240,6 @@ def test_what_an_optimiser_would_ignore_is_refused():
     matrix, _ = block_matrix()
     with pytest.raises(ValueError, match="optimizer='gd' searches for its steps: leave learning_rate at None"):
         TwoTower(**SMALL, optimizer="gd").fit(matrix)
-    with pytest.raises(ValueError, match="id_dropout needs optimizer=\"adam\", not 'newton'"):
-        TwoTower(**{**SMALL, "learning_rate": None}, optimizer="newton", id_dropout=0.1).fit(matrix)
     towers = PureTower(table, pick)
     with pytest.raises(ValueError, match="rows of ids, which both sides need"):
         TwoTower(**SMALL, towers=towers).fit(matrix, start=OneClassMF(rank=3, max_iter=1).fit(matrix))

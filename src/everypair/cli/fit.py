@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from everypair.cli.choice import ModelChoice
+from everypair.cli.items import ItemsFile
 from everypair.cli.options import Run, command
 from everypair.cli.reading import FeatureTables, Reading
 from everypair.cli.say import note, show
@@ -21,11 +22,18 @@ def fit(
     choice: ModelChoice,
     reading: Reading,
     tables: FeatureTables,
+    file: ItemsFile,
     run: Run,
     holdout: Annotated[
         float | None, typer.Option(help="First measure on this share of the pairs, then fit on all of them.")
     ] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Keep where training stands here, and go on from it.")] = None,
+    cold_items: Annotated[
+        Literal["drop", "include"],
+        typer.Option(
+            help="Items of --item-features without events: include those that the model can place by features."
+        ),
+    ] = "drop",
     serve_only: Annotated[bool, typer.Option("--serve-only", help="Leave out what only training needs.")] = False,
     cluster: Annotated[
         str | None, typer.Option(help="Train on a Dask cluster: tcp://scheduler:port, or local:4 processes.")
@@ -42,6 +50,8 @@ def fit(
 
     check_place(output)
     model = choice.build()
+    if cold_items == "include" and tables.item_features is None:
+        raise ValueError("--cold-items include needs what is known of them: say --item-features FILE.")
     if cluster is None:
         if shards is not None:
             raise ValueError("--shards belongs to --cluster.")
@@ -51,6 +61,10 @@ def fit(
             raise ValueError("--cluster trains on events alone: leave out --holdout and features, or fit in Python.")
         fit_there(model, events, reading, cluster, shards, checkpoint, run.quiet)
         log = Log()
+    if cold_items == "include":
+        added = tables.add_items(model)
+        note(f"{added:,} items without events are added by their features.", run.quiet)
+    file.described(model)
     model.save(output, serve_only=serve_only)
     (users, items), pairs = model.interactions_.shape, model.interactions_.nnz
     iterates = isinstance(model, Iterating)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from everypair.data.event_log import EventLog
 from everypair.data.ids import Ids
+from everypair.data.item_table import ItemTable, NumberColumn, TextColumn
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
@@ -61,8 +62,8 @@ def storable(cls: Class, name: str | None = None) -> Class:
 
 
 for _cls in (
-    *(DegreeWeighting, EventLog, FeatureMap, Negatives, Ridge, RowScale, Sampling, TableFeatures),
-    *FEATURES.values(),
+    *(DegreeWeighting, EventLog, FeatureMap, ItemTable, Negatives, NumberColumn, Ridge, RowScale, Sampling),
+    *(TableFeatures, TextColumn, *FEATURES.values()),
 ):
     storable(_cls)
 LATER = {"KernelMap": "everypair.features.nystrom", "Newton": "everypair.solvers.choose"}  # imported when met: slow

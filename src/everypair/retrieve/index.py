@@ -19,7 +19,7 @@ from everypair.retrieve.rounded import RoundedFactors
 from everypair.types import Array
 
 CHECKED_ROWS = 4096  # at once
-ROUNDED_FROM = 2**22  # bytes of factors
+ROUNDED_FROM = 2**24  # bytes of factors: fewer stay in the cache, where reading them takes no longer than all else
 SEARCHES_BEFORE = 50  # which take as long without bytes as making them
 SAFE_LENGTHS = (1e-30, 1e30)  # whose products and inverses stay in range in float32
 

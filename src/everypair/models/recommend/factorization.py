@@ -280,6 +280,8 @@ class OneClassState(FactorizationState):
         """The same with new users or items, whose factors are folded in."""
         fold = self.folded_users if side == LEFT else self.folded_items
         grown: OneClassState = grown_fields(self, side, fold(newcomers, n_threads), newcomers, n_threads)
+        if side == LEFT and LEFT in self._fixed_sides:  # what users see of the items stays
+            grown._fixed_sides[LEFT] = self._fixed_sides[LEFT]
         return grown
 
     def with_events(self, users: NDArray[Any], rows: Any, n_threads: int) -> Answer:

@@ -28,12 +28,18 @@ from everypair.models.recommend.defaults import auto_negative_weight, auto_reg
 from everypair.models.recommend.factorization import check_rank
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.training_data import training_data
-from everypair.models.recommend.two_tower_start import linear_start, may_start_linear, starting_parameters
+from everypair.models.recommend.two_tower_start import (
+    linear_objective,
+    linear_start,
+    may_start_linear,
+    starting_parameters,
+    with_linear_path,
+)
 from everypair.models.recommend.two_tower_state import TwoTowerState, checked_towers, tower_names
 from everypair.neural.activations import ACTIVATIONS
 from everypair.neural.functions import PureTower
 from everypair.neural.layers import Layers
-from everypair.neural.objective import TowerObjective
+from everypair.neural.objective import NO_RIDGE, TowerObjective
 from everypair.neural.optimizers.adam import AdamState
 from everypair.neural.optimizers.choose import SEARCHED, check_optimizer, is_stochastic, make_optimizer, optimizer_name
 from everypair.neural.optimizers.estimates import StochasticState
@@ -52,8 +58,10 @@ from everypair.training.train import train
 from everypair.training.validation import make_validator
 
 AUTO_REG = 0.5  # of parameters that read ids alone: the embeddings have a ridge of their own
+REG_FACTOR = 1.4  # reg="auto" in units of OneClassMF's, whose rank is half of the default here
 REG_SHARE = 0.2  # of those that read features, in units of the mean number of positives of an entity
 AUTO_DROPOUT = 0.5
+TOLERANCE, TOLERANCES = 1e-5, {"gauss-newton": 3e-4}  # relative decrease in one sweep
 for _cls in (AdamState, DampedState, DescentState, GaussNewton, NewtonState, StochasticState):
     storable(_cls)
 
@@ -98,8 +106,8 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
     )
     reg: float | tuple[float, float] | str = parameter(
         "auto",
-        'ridge ρ of the embeddings, as in OneClassMF; "auto" is that with ids alone, and 0 with features, or with a '
-        "stochastic optimizer, which knows none.",
+        'ridge ρ of the embeddings, or of the rows of ids beside a linear path; "auto" is 1.4 times OneClassMF\'s, and '
+        "0 where networks read features without a linear path, or with a stochastic optimizer, which knows none.",
     )
     reg_exponent: float | str = parameter(0.75, "as in OneClassMF.")
     id_reg: float | tuple[float, float] | str = parameter(
@@ -108,15 +116,25 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         f'"auto" is {AUTO_REG:g} with ids alone, with features {REG_SHARE:g} times the mean positives of an entity.',
     )
     feature_reg: float | tuple[float, float] | str = parameter(
-        "auto", "the same of the weights of features, in the first layer."
+        "auto",
+        'the same of the weights of features: of W of a linear path, where "auto" is OneClassMF\'s, else of the first '
+        "layer.",
     )
     layer_reg: float | tuple[float, float] | str = parameter(
-        "auto", "the same of the layers' matrices, and of all parameters of towers of your own; biases have none."
+        "auto",
+        "the same of the layers' matrices, of the weights of features that a network beside a linear path reads, and "
+        "of all parameters of towers of your own; biases have none.",
     )
     linear_start: bool = parameter(
         True,
         "whether training starts with the scores of the linear model of the same objective, a OneClassMF, where the "
-        "towers read ids alone and can carry it; else at random.",
+        "towers can carry it; else at random.",
+        check.flag,
+    )
+    linear_path: bool = parameter(
+        True,
+        "whether, where a side has features x, its embeddings are t_i + x W + MLP(x), so that the networks add to a "
+        "linear model; else MLP([id, x]). Towers of your own and cosines have none.",
         check.flag,
     )
     own_vectors: bool | tuple[bool, bool] = parameter(
@@ -131,8 +149,9 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
     )
     id_dropout: float | str = parameter(
         "auto",
-        'share of ids left out in every step of "adam" where an entity also has features, so that features learn '
-        'to stand alone and entities that come later are understood; "auto" is ½, and 0 with another optimizer.',
+        'share of ids left out in every step of "adam", or sweep of another optimizer, where an entity also has '
+        "features, so that features learn to stand alone and entities that come later are understood; "
+        '"auto" is ½ with "adam", else 0.',
         or_auto(number(least=0, below=1)),
     )
     layer_biases: bool = parameter(True, "whether layers have biases.", check.flag)
@@ -157,7 +176,12 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         or_none(number(above=0)),
     )
     max_iter: int = parameter(100, 'stop after so many sweeps; one is five steps of "adam".', check.integer)
-    tol: float = parameter(3e-4)
+    tol: float | str = parameter(  # type: ignore[assignment]
+        "auto",
+        'stop when the objective falls by less than this share of itself; "auto" is 3e-4 with "gauss-newton" and 1e-5 '
+        "with others.",
+        or_auto(check.tolerance),
+    )
 
     fitted_class: ClassVar[type] = TwoTowerState
     reads_features: ClassVar[tuple[bool, bool]] = (True, True)
@@ -191,35 +215,48 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         value = resolve_value(self.negative_value, loss)
         alone = user_features is None and item_features is None
         optimizer = self._optimizer(alone, values.learning_rate)
-        dropout = self._dropout(values.id_dropout, optimizer)
+        dropout = values.id_dropout
+        if dropout is None:
+            dropout = AUTO_DROPOUT if optimizer == "adam" else 0.0
+        values.tol = TOLERANCES.get(optimizer_name(optimizer), TOLERANCE) if values.tol is None else values.tol
+        rules = stop_rules(values)
+        path = values.linear_path and not alone and functions == (None, None) and values.temperature is None
         data = training_data(interactions, features=(user_features, item_features), validation=validation)
         pairs = Pairs.from_matrix(data.matrix, targets, dtype)
         check_rank(layers.rank, pairs.shape)
         weight = auto_negative_weight(self.negative_weight, pairs, loss)
         negatives = Negatives.from_scheme(pairs, weight, self.negative_scheme, value)
         exact = not is_stochastic(optimizer)
-        reg = 0.0 if self.reg == "auto" and not (exact and alone) else auto_reg(self.reg, pairs, loss)
-        ridge = Ridge.checked(reg, values.reg_exponent)
+        ridge = Ridge.checked(self._ridge(pairs, loss, path or (exact and alone)), values.reg_exponent)
         weights = weight_ridges(self, pairs, alone)
         training = pairs.to_csr()
         validate: Any = make_validator(training, data.validation, self.patience, threads)
         plans = [
             SidePlan.of(
                 side, layers, functions[side], values.own_vectors[side], values.normalize[side], data.features[side],
-                dtype, threads,
+                dtype, threads, path,
             )
             for side in (LEFT, RIGHT)
         ]  # fmt: skip
         left, right = (plan.tower(count, one) for plan, count, one in zip(plans, pairs.shape, data.features))
+        layout = Layout(layers.rank if path else min(layers.outs))
+        linear = linear_objective(
+            pairs, loss, negatives, ridge, (left, right), layout, ridge_pair("feature_reg", self.feature_reg), dtype,
+            threads,
+        )  # fmt: skip
+        id_reg = (0.0, 0.0) if path else (float(weights[LEFT].ids), float(weights[RIGHT].ids))
+        if path:
+            weights = with_linear_path(weights, linear)
         objective = TowerObjective(
-            pairs, loss, negatives, (left, right), weights, ridge=ridge, dtype=dtype, n_threads=threads
-        )
-        if start is None and values.linear_start and exact and alone and may_start_linear(objective.towers):
-            start = linear_start(objective, stop_rules(values), random, self.verbose)
+            pairs, loss, negatives, (left, right), weights, ridge=NO_RIDGE if path else ridge, dtype=dtype,
+            n_threads=threads,
+        )  # fmt: skip
+        if start is None and values.linear_start and (exact or path) and may_start_linear(objective.towers):
+            start = linear_start(linear, layout, rules, random, self.verbose)
         theta = starting_parameters(objective, start, (layers, functions), random)
         solver = make_optimizer(optimizer, objective, values.learning_rate, dropout, int(random.integers(2**31)))
         outcome = train(
-            solver, solver.fresh(theta), stop_rules(values), validate=validate,
+            solver, solver.fresh(theta), rules, validate=validate,
             callbacks=callbacks, verbose=self.verbose, warm_up=lambda: objective.gradient(objective.at(theta)),
             identity=(self, pairs, data.features, data.validation, None if start is None else theta),
         )  # fmt: skip
@@ -229,7 +266,7 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
             found = replace(found, **evaluated(point, 0))
         centers = None
         if plans[LEFT].feature_map is not None and functions[LEFT] is None:
-            centers = plans[LEFT].feature_product(found.theta[LEFT], pairs.shape[LEFT], data.features[LEFT])
+            centers = plans[LEFT].centers(found.theta[LEFT], pairs.shape[LEFT], data.features[LEFT])
         names = tower_names(self.towers)
         own = tuple(function if name is None else None for function, name in zip(functions, names))
         self.state_ = data.named(
@@ -240,7 +277,8 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
                 feature_weights=(None, None), feature_maps=(plans[LEFT].feature_map, plans[RIGHT].feature_map),
                 feature_reg=(None, None), own_vectors=values.own_vectors, graphs=(False, False),
                 negative_weight=weight, theta=found.theta, layers=tuple(layers), towers=names,
-id_reg=(weights[LEFT].ids, weights[RIGHT].ids), functions=None if own == (None, None) else own,
+                id_reg=id_reg, functions=None if own == (None, None) else own,
+                linear_path=path,
                 user_centers=centers,
             )
         )  # fmt: skip
@@ -265,30 +303,34 @@ id_reg=(weights[LEFT].ids, weights[RIGHT].ids), functions=None if own == (None, 
             raise ValueError(f"optimizer={name!r} searches for its steps: leave learning_rate at None.")
         return self.optimizer
 
-    def _dropout(self, share: float | None, optimizer: str | GaussNewton) -> float:
-        """The share of ids left out, refused where the optimizer would ignore it."""
-        if share is None:
-            return AUTO_DROPOUT if optimizer == "adam" else 0.0
-        if share and optimizer != "adam":
-            raise ValueError(f'id_dropout needs optimizer="adam", not {optimizer!r}: leave it at "auto".')
-        return share
+    def _ridge(self, pairs: Pairs, loss: Loss, wanted: bool) -> Any:
+        """The ridge of embeddings, or of the rows of ids beside a linear path."""
+        if self.reg != "auto":
+            return self.reg
+        return REG_FACTOR * auto_reg("auto", pairs, loss) if wanted else 0.0
 
 
 def weight_ridges(model: TwoTower, pairs: Pairs, alone: bool) -> tuple[Penalties, Penalties]:
     """The ridges of ids, features and layers on either side."""
     entities = np.count_nonzero(pairs.left_counts) + np.count_nonzero(pairs.right_counts)
     auto = AUTO_REG if alone else REG_SHARE * pairs.n_positives / int(entities)
-    kinds = []
-    for name in ("id_reg", "feature_reg", "layer_reg"):
-        value = getattr(model, name)
-        both = (auto, auto) if value == "auto" else value if isinstance(value, tuple | list) else (value, value)
-        if len(both) != 2 or not all(check.is_number(one) and 0 <= one < np.inf for one in both):
-            raise ValueError(
-                f'{name} must be a finite number ≥ 0, a (users, items) pair of them or "auto", got {value!r}.'
-            )
-        kinds.append([float(one) for one in both])
-    left, right = (Penalties(*ridges) for ridges in zip(*kinds))
+    kinds = [ridge_pair(name, getattr(model, name)) for name in ("id_reg", "feature_reg", "layer_reg")]
+    left, right = (Penalties(*(auto if one is None else one for one in regs)) for regs in zip(*kinds))
     return left, right
+
+
+def ridge_pair(name: str, value: Any) -> tuple[float | None, float | None]:
+    """One ridge for both sides or a (users, items) pair, ``None`` for ``"auto"``.
+
+    >>> ridge_pair("layer_reg", 0.5), ridge_pair("layer_reg", "auto")
+    ((0.5, 0.5), (None, None))
+    """
+    if isinstance(value, str) and value == "auto":
+        return None, None
+    both = tuple(value) if isinstance(value, tuple | list) else (value, value)
+    if len(both) != 2 or not all(check.is_number(one) and 0 <= one < np.inf for one in both):
+        raise ValueError(f'{name} must be a finite number ≥ 0, a (users, items) pair of them or "auto", got {value!r}.')
+    return float(both[0]), float(both[1])
 
 
 def checked_widths(widths: Any) -> tuple[int, ...]:

@@ -48,6 +48,7 @@ const named = (item) => {
   return [title, title === String(item) ? null : made("span", String(item), { class: "id" })];
 };
 const rounded = (value) => Number(value).toLocaleString("en", { maximumSignificantDigits: 4 });
+const short = (value) => Number(value).toLocaleString("en", { maximumSignificantDigits: 2 });
 function say(words, wrong = false) {
   part("status").textContent = words.charAt(0).toUpperCase() + words.slice(1);
   part("status").classList.toggle("wrong", wrong);
@@ -141,7 +142,7 @@ function showList(answer, milliseconds) {
   part("list").replaceChildren(...answer.items.map((one) => {
     const bar = made("span");
     bar.style.width = `${100 * (one.score - low) / (high - low)}%`;
-    const why = (one.reasons ?? []).filter((reason) => reason.contribution > 0).map((reason) => `${titleOf(reason.item)} +${rounded(reason.contribution)}`);
+    const why = (one.reasons ?? []).filter((reason) => reason.contribution > 0).map((reason) => `${titleOf(reason.item)} +${short(reason.contribution)}`);
     return made("li", [
       made("span", named(one.item), { class: "name" }),
       made("span", [made("span", "score ", { class: "quiet" }), rounded(one.score)], { class: "number" }),
