@@ -7,7 +7,7 @@ ifneq ($(SHARED_DATA),)
 export EVERYPAIR_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
-.PHONY: demo serve test test-blas slow lint format bench reproduce docs wheel clean
+.PHONY: campaign demo serve test test-blas slow lint format bench reproduce docs wheel clean
 
 demo: $(VENV)/.core
 	$(BIN)/everypair demo
@@ -45,6 +45,10 @@ bench: $(VENV)/.bench
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python experiments/reproduce.py --quick
+
+MINUTES ?= 10
+campaign: $(VENV)/.dev
+	$(BIN)/python tools/campaign/run.py --minutes $(MINUTES)
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict

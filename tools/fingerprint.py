@@ -243,6 +243,8 @@ def completions(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "mlrm path", completed(MLRM)
     yield "fnnm", completed(FNNM, **given)
     yield "fnnm orthonormal", completed(FNNM, orthonormal=True, **given)
+    yield "fnnm momentum", completed(FNNM, accelerate=True, offsets="both", **given)
+    yield "mlrm observed", completed(MLRM, mask="observed", **given)
     yield "simc", completed(SIMC, **given)
     yield "fpca", completed(FPCA, left=None, right=None, nuclear_reg=0.5)
     yield "imc", completed(IMC, rank=3, reg=0.1)

@@ -35,7 +35,10 @@ from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
 
 STOCHASTIC = tuple(f"sg-{variant}" for variant in VARIANTS)
-HYBRIDS = {"sg-descent": StochasticDescent, "sg-rows": StochasticRows}
+HYBRIDS: dict[str, type[StochasticDescent | StochasticRows]] = {
+    "sg-descent": StochasticDescent,
+    "sg-rows": StochasticRows,
+}
 ROW_METHODS = ("auto", "newton", "block", "als")
 CLASSES: dict[str, type[Alternating | CoordinateDescent | StochasticGradient | StochasticRows]] = {
     **dict.fromkeys((*ROW_METHODS, *SIDE_METHODS), Alternating),
