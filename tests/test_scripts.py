@@ -35,6 +35,7 @@ RUNS: dict[str, list[list[str]]] = {
     "benchmarks/reading.py": [[]],
     "benchmarks/roofline.py": [[]],
     "benchmarks/scaling.py": [[]],
+    "benchmarks/serve.py": [[]],
     "benchmarks/spark.py": [[]],
     "benchmarks/sweep.py": [[]],
     "benchmarks/top_k.py": [[]],
