@@ -29,6 +29,7 @@ from everypair import (
     ContentItems,
     EnsembleMF,
     ItemItem,
+    KernelCompletion,
     KernelLabels,
     MultiLabelMF,
     OneClassMF,
@@ -38,7 +39,15 @@ from everypair import (
 )  # fmt: skip
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel import Kernel
-from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.multilabel.rivals import (
+    CPLST,
+    PLST,
+    WSABIE,
+    BayesianCompressedSensing,
+    BinaryRelevance,
+    CompressedSensing,
+    LabelCCA,
+)
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.problem import Loss
 from everypair.problem.losses import LOSSES
@@ -119,6 +128,8 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         "tron",
         "newton-linesearch",
         "gradient",
+        "nonlinear-cg",
+        "gradient-region",
         "sg-reform",
         "sg-bsearch",
         "sg-dense",
@@ -202,6 +213,8 @@ def classifiers(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "relevance missing", labelled(BinaryRelevance, mask=data.mask, unlabeled="missing")
     yield "plst", labelled(PLST, rank=4)
     yield "cplst", labelled(CPLST, rank=4)
+    yield "label_cca", labelled(LabelCCA, rank=4)
+    yield "compressed_sensing", labelled(CompressedSensing, rank=4, random_state=0)
     yield "wsabie", labelled(WSABIE, rank=4)
     yield "bcs", labelled(BayesianCompressedSensing, rank=6)
     yield "bcs missing", labelled(BayesianCompressedSensing, rank=6, mask=data.mask, unlabeled="missing")
@@ -229,6 +242,13 @@ def completions(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "fpca", completed(FPCA, left=None, right=None, nuclear_reg=0.5)
     yield "imc", completed(IMC, rank=3, reg=0.1)
     yield "maxide", completed(Maxide, nuclear_reg=0.5)
+    for name, (left, right) in {"both": (data.left, data.right), "one": (data.left, None)}.items():
+        yield (
+            f"kernel {name}",
+            lambda left=left, right=right: KernelCompletion(refine=True).fit(
+                data.entries, data.observed, left_features=left, right_features=right
+            ),
+        )
 
 
 def answers(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:

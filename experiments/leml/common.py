@@ -28,7 +28,14 @@ from smoke import parse
 
 from everypair import MultiLabelMF
 from everypair.metrics import multilabel_metrics
-from everypair.models.multilabel.rivals import CPLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.multilabel.rivals import (
+    CPLST,
+    WSABIE,
+    BayesianCompressedSensing,
+    BinaryRelevance,
+    CompressedSensing,
+    LabelCCA,
+)
 
 RESULTS = Path(__file__).parent / "results"
 FIGURES = ("top-1", "top-3", "top-5", "hamming_loss", "auc")
@@ -124,6 +131,14 @@ def cplst(data: MultiLabel, rank: int, seed: int, point: Point) -> Any:
     return CPLST(rank=rank, **point, **RAW, threshold=0.5)
 
 
+def canonical(data: MultiLabel, rank: int, seed: int, point: Point) -> Any:
+    return LabelCCA(rank=rank, **point, **RAW, threshold=0.5)
+
+
+def sensed(data: MultiLabel, rank: int, seed: int, point: Point) -> Any:
+    return CompressedSensing(rank=rank, **point, **RAW, threshold=0.5, random_state=seed)
+
+
 def compressed(data: MultiLabel, rank: int, seed: int, point: Point) -> Any:
     return BayesianCompressedSensing(
         rank=rank, **point, **RAW, unlabeled=data.unlabeled, threshold=0.5, random_state=seed
@@ -143,6 +158,8 @@ METHODS = {
     "BCS": Method(compressed, ({},)),
     "CPLST": Method(cplst, powers_of_4("reg", 0, 5)),
     "CPLST, λ = 0": Method(cplst, ({"reg": 0.0},)),  # nothing chosen: near the published figures
+    "CCA": Method(canonical, powers_of_4("reg", 0, 5)),
+    "CS": Method(sensed, powers_of_4("reg", 0, 5)),
     "WSABIE": Method(wsabie, RATES, None),
     "BR-SQ": Method(one_by_one("squared"), powers_of_4("reg", 0, 5), ranked=False),
     "BR-SQ, λ = ½": Method(one_by_one("squared"), ({"reg": 0.5},), ranked=False),  # likewise

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from everypair.data import read_events, split_entries
     from everypair.evaluate.ranking_metrics import ranking_metrics
     from everypair.models.checkpoint import Checkpoint
-    from everypair.models.completion import MLRM
+    from everypair.models.completion import MLRM, KernelCompletion
     from everypair.models.files import load
     from everypair.models.multilabel import KernelLabels, MultiLabelMF
     from everypair.models.recommend.blend.blend import Blend
@@ -38,6 +38,7 @@ __all__ = [
     "GaussNewton",
     "InterruptedTraining",
     "ItemItem",
+    "KernelCompletion",
     "KernelLabels",
     "MultiLabelMF",
     "Newton",

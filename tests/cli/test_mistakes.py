@@ -142,7 +142,7 @@ OF_CALLS = {
     ),
     "update of a model that does not grow": (
         ("update", "floor.ep", "test.csv", "-o", "new.ep"),
-        "Popularity has no add_users: OneClassMF, ",
+        "Popularity has no update: OneClassMF, ",
     ),
     "a parameter twice": (("fit", "events.csv", "-o", "new.ep", "--rank", "3", "--set", "rank=4"), "set twice"),
     "options of a fit for a fitted model": (("evaluate", "model.ep", "test.csv", "--rank", "3"), "fitted already"),

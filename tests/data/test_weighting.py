@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from everypair import OneClassMF
 from everypair.data.pairs import Pairs
+from everypair.data.rows import StoredRows
 from everypair.data.weighting import DegreeWeighting
 from everypair.models.registry import ESTIMATORS
 from everypair.testing.recommender import RecommenderContract, block_matrix
@@ -42,10 +43,10 @@ def test_rows_are_weighted_as_in_training():
     values = matrix()
     pairs = Pairs.from_matrix(values, dtype=np.float64)
     weighting = DegreeWeighting.of(("degree", 0.3), pairs)
-    rows = weighting.weighted_rows(sp.csr_array(values), np.count_nonzero(values, axis=0))
-    np.testing.assert_allclose(rows.toarray(), values * factors(values, 0.3), atol=1e-12)
-    alone = weighting.weighted_rows(sp.csr_array([[2.0, 0.0]]), np.array([0, 0]))
-    np.testing.assert_allclose(alone.toarray(), [[2 * weighting.scale, 0]])
+    rows = weighting.weighted_rows(StoredRows.of(sp.csr_array(values)), np.count_nonzero(values, axis=0))
+    np.testing.assert_allclose(rows.tocsr().toarray(), values * factors(values, 0.3), atol=1e-12)
+    alone = weighting.weighted_rows(StoredRows.of(sp.csr_array([[2.0, 0.0]])), np.array([0, 0]))
+    np.testing.assert_allclose(alone.tocsr().toarray(), [[2 * weighting.scale, 0]])
 
 
 def test_the_model_is_that_of_weighted_values():

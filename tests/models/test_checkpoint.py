@@ -35,6 +35,7 @@ TRAININGS = {
         for solver, loss in [
             ("auto", "logistic"), ("newton", "logistic"), ("block", "logistic"), ("als", "squared"),
             ("tron", "logistic"), ("newton-linesearch", "logistic"), ("gradient", "logistic"),
+            ("nonlinear-cg", "logistic"), ("gradient-region", "logistic"),
             ("sg-reform", "squared"), ("sg-bsearch", "squared"), ("sg-dense", "logistic"),
         ]
     },

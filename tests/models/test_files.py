@@ -22,6 +22,7 @@ from everypair import (
     ContentItems,
     EnsembleMF,
     ItemItem,
+    KernelCompletion,
     KernelLabels,
     MultiLabelMF,
     OneClassMF,
@@ -35,7 +36,15 @@ from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.estimator import Estimator
 from everypair.models.files import model_class
 from everypair.models.multilabel import Kernel
-from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.multilabel.rivals import (
+    CPLST,
+    PLST,
+    WSABIE,
+    BayesianCompressedSensing,
+    BinaryRelevance,
+    CompressedSensing,
+    LabelCCA,
+)
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.models.registry import ESTIMATORS
 from everypair.models.serve_only import ServeOnlyError
@@ -93,10 +102,15 @@ CLASSIFIERS = {
     "relevance": lambda: BinaryRelevance().fit(X, Y),
     "plst": lambda: PLST(rank=2).fit(X, Y),
     "cplst": lambda: CPLST(rank=2).fit(X, Y),
+    "label_cca": lambda: LabelCCA(rank=2).fit(X, Y),
+    "compressed_sensing": lambda: CompressedSensing(rank=2, random_state=0).fit(X, Y),
     "wsabie": lambda: WSABIE(rank=2, random_state=0).fit(X, Y),
     "compressed sensing": lambda: BayesianCompressedSensing(rank=3, random_state=0, max_iter=3).fit(X, Y),
 }
 COMPLETIONS = {
+    "kernels": lambda: KernelCompletion(refine=True).fit(PARTIAL, **BOTH),
+    "kernels, one side": lambda: KernelCompletion(refine=True, reg=0.3).fit(PARTIAL, left_features=LEFT),
+    "kernels, none": lambda: KernelCompletion().fit(PARTIAL),
     "mlrm": lambda: MLRM(**FIXED).fit(PARTIAL, **BOTH),
     "mlrm, automatic": lambda: MLRM(**SWEEPS).fit(PARTIAL),
     "fnnm": lambda: FNNM(**FIXED, orthonormal=True).fit(PARTIAL, **BOTH),

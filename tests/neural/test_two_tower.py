@@ -138,15 +138,6 @@ def test_the_objective_is_the_sum_over_all_pairs(case):
     assert model.objective_ == pytest.approx(float(expected), rel=1e-6)
 
 
-def test_ids_start_from_a_fitted_factorization():
-    matrix, _ = block_matrix()
-    mf = OneClassMF(rank=3, random_state=0).fit(matrix)
-    cold = TwoTower(**{**SMALL, "widths": (), "max_iter": 1, "learning_rate": 1e-9}).fit(matrix, start=mf)
-    np.testing.assert_allclose(cold.score_users(), mf.score_users(), atol=1e-4)
-    with pytest.raises(ValueError, match=r"start has user factors of shape \(44, 3\): there must be 45 rows"):
-        TwoTower(**SMALL).fit(np.pad(matrix, ((0, 1), (0, 0))), start=mf)
-
-
 def test_cosines_with_a_temperature():
     matrix, held_out = block_matrix()
     model = TwoTower(**SMALL, temperature=0.25).fit(matrix)
@@ -242,7 +233,7 @@ def test_what_an_optimiser_would_ignore_is_refused():
     with pytest.raises(ValueError, match="id_dropout needs optimizer=\"adam\", not 'newton'"):
         TwoTower(**{**SMALL, "learning_rate": None}, optimizer="newton", id_dropout=0.1).fit(matrix)
     towers = PureTower(table, pick)
-    with pytest.raises(ValueError, match="no side of this model has ids of its own"):
+    with pytest.raises(ValueError, match="rows of ids, which both sides need"):
         TwoTower(**SMALL, towers=towers).fit(matrix, start=OneClassMF(rank=3, max_iter=1).fit(matrix))
 
 

@@ -240,3 +240,20 @@ def test_most_similar_is_at_most_one_and_keeps_padding():
 def test_most_similar_refuses_bad_rows(rows, error, message):
     with pytest.raises(error, match=message):
         most_similar(np.ones((4, 2)), rows, 1)
+
+
+@pytest.mark.parametrize("blocked", [3, 200])
+def test_a_few_rows_and_many_hide_the_same_listed_items(blocked):
+    """A short list is hidden from few rows, and left out of what is scored for many."""
+    rng = np.random.default_rng(blocked)
+    left, right = rng.standard_normal((50, 4)), rng.standard_normal((300, 4))
+    block = rng.choice(300, blocked, replace=False)
+    seen = sp.csr_array(rng.random((50, 300)) < 0.2)
+    allowed = np.flatnonzero(rng.random(300) < 0.7)
+    for filters in ({}, {"allow": allowed}):
+        items, scores = top_k(left, right, 9, exclude=seen, block=block, **filters)
+        assert not np.isin(items, block).any()
+        for rows in (slice(0, 1), slice(10, 17)):
+            few, values = top_k(left[rows], right, 9, exclude=seen[rows], block=block, **filters)
+            assert np.array_equal(few, items[rows])
+            assert np.array_equal(values, scores[rows])

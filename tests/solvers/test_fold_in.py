@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from everypair.data.rows import StoredRows
 from everypair.solvers.fold_in import new_rows, solve_to_optimum
 
 from ..problem.brute import COLUMNS, PLAIN_LOSSES, SCHEMES, VALUES, Case, build, start
@@ -29,7 +30,7 @@ def fold_in(problem, side, *, weights=None, values=None, rows=slice(None), dtype
         targets = pattern[rows].data.astype(dtype)
     return new_rows(
         side,
-        sp.csr_array(signed[rows].astype(dtype)),
+        StoredRows.of(sp.csr_array(signed[rows].astype(dtype))),
         problem.objective.loss,
         problem.objective.negatives,
         problem.ridge,

@@ -1,5 +1,6 @@
 """All parameters of one side at once: every method ends at the same optimum, on the way the objective never rises."""
 
+import math
 from itertools import pairwise, product
 
 import numpy as np
@@ -9,9 +10,10 @@ from everypair.parallel import single_threaded_blas
 from everypair.problem.outside import OUTSIDE
 from everypair.problem.side import SideProblem
 from everypair.solvers.alternating import SIDE_METHODS, Alternating
+from everypair.solvers.first_order import FirstOrderModel
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps, half_step
 from everypair.solvers.preconditioner import Preconditioner
-from everypair.solvers.side import SideSolver, SideSteps
+from everypair.solvers.side import SideNewton, SideSolver, SideSteps
 from everypair.solvers.state import Factors
 
 from ..problem.brute import PLAIN_LOSSES, Case, build, start
@@ -22,6 +24,8 @@ TO_THE_END = {
     "tron": SideSteps("tron", steps=60, cg_tol=0.01, cg_steps=200, tol=1e-9),
     "newton-linesearch": SideSteps("newton-linesearch", steps=60, cg_tol=0.01, cg_steps=200, tol=1e-9),
     "gradient": SideSteps("gradient", steps=1500, tol=1e-7),
+    "nonlinear-cg": SideSteps("nonlinear-cg", steps=1500, tol=1e-7),
+    "gradient-region": SideSteps("gradient-region", steps=1500, tol=1e-7),
 }
 every_side = pytest.mark.parametrize(
     ("embedding", "graph", "biases"), list(product(EMBEDDINGS, ("alone", "linked"), ("unbiased", "biased")))
@@ -133,6 +137,37 @@ def test_no_step_raises_the_objective(loss, method, precondition, scale):
         values.append(one.value(theta))
     assert all(new <= old * (1 + 1e-12) for old, new in pairwise(values))
     assert values[-1] < 0.9 * values[0]
+
+
+@pytest.mark.parametrize("precondition", [True, False])
+def test_nonlinear_is_linear_cg_on_a_square(precondition):
+    one = Side(informed(("both", "table"), "linked", Case(loss="squared", scheme="arrays")))
+    options = {"precondition": precondition, "cg_tol": 0.0}
+    for steps in range(1, 9):
+        linear, products = one.solve(SideSteps("newton-linesearch", steps=1, cg_steps=steps, **options))
+        assert products == [steps]
+        nonlinear, _ = one.solve(SideSteps("nonlinear-cg", steps=steps, **options))
+        np.testing.assert_allclose(nonlinear, linear, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("radius", [math.inf, 0.3])
+def test_the_first_order_region(radius):
+    """With P = I the step is −∇g cut to the radius, and no other step inside has a lower model (1.14)."""
+    one = Side(informed(("both", "table"), "linked", Case(loss="logistic")))
+    point = one.block.at(one.block.enter(one.theta))
+    step = FirstOrderModel(point, SideNewton(point, np.copy, SideSteps(), [])).direction(radius)
+    size = np.linalg.norm(point.gradient)
+    np.testing.assert_allclose(step.step, -min(1, radius / size) * point.gradient, rtol=1e-12)
+    np.testing.assert_allclose(step.image, one.embedding.lift(step.step), atol=1e-12)
+    assert (step.at_boundary, step.length) == (radius < size, pytest.approx(min(radius, size)))
+
+    def model(other):
+        return np.sum(point.gradient * other) + 0.5 * np.sum(other * other)
+
+    assert step.model == pytest.approx(model(step.step))
+    for other in step.step + 0.1 * np.random.default_rng(1).normal(size=(50, *step.step.shape)):
+        other *= min(1, radius / np.linalg.norm(other))
+        assert model(other) > step.model
 
 
 @pytest.mark.parametrize("embedding", ["linear", "both"])

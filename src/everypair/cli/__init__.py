@@ -6,7 +6,7 @@ from everypair.cli.app import app
 
 COMMANDS = (
     *("fit", "recommend", "evaluate", "tune", "report", "update"),
-    *("similar", "explain", "inspect", "models", "doctor", "demo"),
+    *("serve", "similar", "explain", "inspect", "models", "doctor", "demo"),
 )
 
 for name in COMMANDS:  # in this order in --help

@@ -72,4 +72,4 @@ def _loaded(source: Path, test: Path | None, reading: Reading, quiet: bool) -> t
         raise ValueError(f"{source} is a model: name the file of held-out events too, or evaluate a file of events.")
     model = load_recommender(source)
     train = Events(model.interactions_, *ids_of(model), None, 0)
-    return model, HeldOutEvents(train, reading.read(test, quiet))
+    return model, HeldOutEvents(train, reading.read(test, quiet, model.state_.log))

@@ -56,13 +56,18 @@ class Reading:
         columns = {role: _column(given.pop(role), role) for role in ("user", "item", "weight", "time")}
         return {**given, **columns, "delimiter": _delimiter(self.delimiter), "header": _header(self.header)}
 
-    def read(self, path: Path, quiet: bool) -> Any:
-        """Return the events of a file."""
-        from everypair.data import read_events
+    def chosen(self) -> dict[str, Any]:
+        """The arguments of ``read_events`` that are not the usual ones."""
+        usual = Reading().options()
+        return {name: value for name, value in self.options().items() if value != usual[name]}
+
+    def read(self, path: Path, quiet: bool, log: Any = None) -> Any:
+        """Return the events of a file, read as a model's were where its ``log`` is given and no option says more."""
+        from everypair.data.event_log import read_like
 
         said = io.StringIO()
         with redirect_stderr(said):
-            events = read_events(path, **self.options(), verbose=not quiet)
+            events = read_like(path, log, verbose=not quiet, **self.chosen())
         if said.getvalue():
             note(as_options(said.getvalue().rstrip("\n"), []))
         return events

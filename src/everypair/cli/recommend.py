@@ -140,7 +140,7 @@ def _request(
             names = np.array(listed, dtype=names.dtype)
         return Request(names, lambda part: model.recommend(names[part], **filters))
     if likes is None:
-        events = reading.read(new_users, quiet)
+        events = reading.read(new_users, quiet, model.state_.log)
     else:
         events = read_events([("new", item) for item in dict.fromkeys(typed(likes, items, "item"))], verbose=False)
     new, matrix = _new(events, items)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -35,7 +36,8 @@ class Events:
     of every pair in the same pattern (``None`` without times; dates become seconds since 1970). ``duplicates`` counts
     the events that were joined with another one of the same pair. ``columns`` says which column was read as what.
     ``dropped`` counts what was left out and why: events with something ``"missing"`` or ``"below min_rating"``, pairs
-    of ``"weight 0"`` and those of ``"rare"`` users or items.
+    of ``"weight 0"`` and those of ``"rare"`` users or items. ``reading`` are the arguments of ``read_events`` that were
+    not the usual ones: a model reads later events by them.
 
     >>> events = read_events([("ann", "rain"), ("bob", "rain"), ("bob", "rain"), ("bob", "blue")])
     >>> events.matrix.toarray().tolist(), events.item_ids, events.duplicates
@@ -49,6 +51,7 @@ class Events:
     duplicates: int
     columns: Mapping[str, Hashable | None] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_events(
@@ -113,6 +116,11 @@ def read_events(
     {'below min_rating': 1}
     """
     least = integer("min_user_events", min_user_events), integer("min_item_events", min_item_events)
+    reading = _unusual(
+        user=user, item=item, weight=weight, time=time, min_rating=min_rating, dislike_weight=dislike_weight,
+        duplicates=duplicates, missing=missing, ids=ids, delimiter=delimiter, header=header, quote=quote,
+        encoding=encoding,
+    )  # fmt: skip
     read = read_joined(
         source, {"user": user, "item": item, "weight": weight, "time": time}, min_rating=min_rating,
         dislike_weight=dislike_weight, duplicates=duplicates, missing=missing, ids=ids,
@@ -148,7 +156,18 @@ def read_events(
         duplicates=read.duplicates,
         columns=read.columns,
         dropped=dropped,
+        reading=reading,
     )
+
+
+def _unusual(**given: Any) -> dict[str, Any]:
+    """Arguments of ``read_events`` that are not their defaults and can be written down."""
+    usual = {name: one.default for name, one in signature(read_events).parameters.items()}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in given.items()
+        if value != usual[name] and (value is None or isinstance(value, str | int | float | list | tuple))
+    }
 
 
 @dataclass(frozen=True)

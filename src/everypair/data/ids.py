@@ -294,6 +294,8 @@ def named_filter(listed: Any, ids: Ids, kind: str) -> Any:
     >>> named_filter(["b"], Ids(["a", "b"]), "item"), named_filter([False, True], Ids(["a", "b"]), "item")
     (array([1]), [False, True])
     """
+    if isinstance(listed, list) and listed and isinstance(listed[0], str):
+        return ids.index(listed, kind)
     if listed is None or sp.issparse(listed) or np.ndim(listed) == 2 or np.asarray(listed).dtype == bool:
         return listed
     return ids.index(listed, kind)

@@ -57,6 +57,25 @@ class StoredRows:
         return cls(indptr, indices, data, matrix.shape[1])
 
     @classmethod
+    def of_lists(cls, lengths: list[int], columns: NDArray[np.int64], data: Array, width: int) -> StoredRows:
+        """Rows whose entries come one after the other in any order; what is at one place is added up.
+
+        >>> StoredRows.of_lists([3], np.array([4, 1, 4]), np.array([1.0, 1.0, 2.0]), 5)
+        StoredRows(indptr=array([0, 2]), indices=array([1, 4], dtype=int32), data=array([1., 3.]), width=5)
+        """
+        ends = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=ends[1:])
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        order = np.argsort(columns, kind="stable") if len(lengths) == 1 else np.lexsort((columns, rows))
+        rows, columns, data = rows[order], columns[order], data[order]
+        same = (columns[1:] == columns[:-1]) & (rows[1:] == rows[:-1])
+        if same.any():
+            first = np.flatnonzero(np.concatenate([[True], ~same]))
+            rows, columns, data = rows[first], columns[first], np.add.reduceat(data, first)
+            np.cumsum(np.bincount(rows, minlength=len(lengths)), out=ends[1:])
+        return cls(ends, columns.astype(np.int32 if width <= np.iinfo(np.int32).max else np.int64), data, width)
+
+    @classmethod
     def empty(cls, count: int, width: int, dtype: Any) -> StoredRows:
         """Rows without entries."""
         return cls(np.zeros(count + 1, np.int64), np.empty(0, np.int32), np.empty(0, dtype), width)
@@ -66,10 +85,24 @@ class StoredRows:
         """Number of rows and of columns."""
         return len(self.indptr) - 1, self.width
 
-    def to_csr(self) -> Any:
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries."""
+        return len(self.indices)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of ``data``."""
+        return self.data.dtype
+
+    def with_data(self, data: Array) -> StoredRows:
+        """Other numbers at the same places."""
+        return StoredRows(self.indptr, self.indices, data, self.width)
+
+    def tocsr(self) -> Any:
         """The same as a matrix.
 
-        >>> StoredRows.of(sp.csr_array(np.eye(2))).to_csr().toarray().tolist()
+        >>> StoredRows.of(sp.csr_array(np.eye(2))).tocsr().toarray().tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
         return sp.csr_array((self.data, self.indices, self.indptr), shape=self.shape)

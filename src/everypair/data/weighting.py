@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from everypair.check import is_number
 from everypair.data.pairs import Compressed, Pairs
+from everypair.data.rows import StoredRows
 from everypair.parallel import block_sums
 from everypair.types import Array
 
@@ -57,11 +58,11 @@ class DegreeWeighting:
         factors = sp.csr_array((self._of_run(stored, degrees), stored.indices, stored.indptr), shape)
         return np.asarray(factors @ np.ones(len(degrees)))
 
-    def weighted_rows(self, rows: Any, degrees: Array) -> Any:
-        """Rows of signed weights (csr) multiplied; ``degrees`` are those of their columns, an empty one counts as 1."""
+    def weighted_rows(self, rows: StoredRows, degrees: Array) -> StoredRows:
+        """Rows of signed weights multiplied; ``degrees`` are those of their columns, an empty one counts as 1."""
         own = np.repeat(np.diff(rows.indptr), np.diff(rows.indptr))
         factors = self._factors(own, degrees[rows.indices])
-        return sp.csr_array(((rows.data * factors).astype(rows.dtype), rows.indices, rows.indptr), shape=rows.shape)
+        return rows.with_data((rows.data * factors).astype(rows.dtype))
 
     def _of_run(self, stored: Compressed, degrees: Array) -> Array:
         lengths = np.diff(stored.indptr)

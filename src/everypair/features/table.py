@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from everypair.check import integer
 from everypair.data.ids import Ids
-from everypair.data.tables import Column, TextOptions, open_table
+from everypair.data.tables import Column, Problems, TextOptions, open_table
 from everypair.features.categories import CategoryFeature
 from everypair.features.matching import aligned_columns, find_row_ids
 from everypair.features.numbers import DateFeature, NumberFeature
@@ -63,6 +63,15 @@ class TableFeatures:
     def names(self) -> tuple[str, ...]:
         """The names of the columns of `transform`."""
         return tuple(name for feature in self.features for name in feature.names)
+
+    def ids_of(self, source: Any, known: Ids, id: Hashable | None = "auto") -> Ids:
+        """Return the ids of a table's rows, as text where the ``known`` ones are."""
+        columns = [feature.column for feature in self.features]
+        row_ids = find_row_ids(open_table(source, TextOptions(), columns), source, id, known, columns)
+        problems = Problems()
+        cells = row_ids.table.read({row_ids.column: "id"}, problems, "string" if known.are_strings else "auto")
+        problems.report()
+        return cells[row_ids.column].ids or Ids(cells[row_ids.column].values)
 
     def transform(
         self,

@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.data.event_log import EventLog
 from everypair.data.ids import Ids
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
@@ -60,7 +61,7 @@ def storable(cls: Class, name: str | None = None) -> Class:
 
 
 for _cls in (
-    *(DegreeWeighting, FeatureMap, Negatives, Ridge, RowScale, Sampling, TableFeatures),
+    *(DegreeWeighting, EventLog, FeatureMap, Negatives, Ridge, RowScale, Sampling, TableFeatures),
     *FEATURES.values(),
 ):
     storable(_cls)

@@ -15,7 +15,7 @@ RIVALS = "everypair.models.multilabel.rivals"
 COMPLETION = "everypair.models.completion"
 COMPLETION_RIVALS = f"{COMPLETION}.rivals"
 FACTORS = ("similar_items", "similar_users", "fold_in_users")
-GROWS = ("add_users", "add_items")
+GROWS = ("add_users", "add_items", "update")
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,12 @@ ESTIMATORS = {
     ),
     "BinaryRelevance": Entry(RIVALS, "classifier", "one linear classifier for every label"),
     "BayesianCompressedSensing": Entry(RIVALS, "classifier", "labels compressed at random, with a sparse prior"),
+    "CompressedSensing": Entry(RIVALS, "classifier", "labels found again from few random sums"),
+    "LabelCCA": Entry(RIVALS, "classifier", "canonical variates of labels and features"),
     "CPLST": Entry(RIVALS, "classifier", "principal label space that features can predict"),
     "PLST": Entry(RIVALS, "classifier", "principal label space"),
     "WSABIE": Entry(RIVALS, "classifier", "labels ranked by sampled violations"),
+    "KernelCompletion": Entry(COMPLETION, "completion", "a matrix with holes from its entries and features, untuned"),
     "MLRM": Entry(COMPLETION, "completion", "completion by a ranking loss, with side information"),
     "FNNM": Entry(COMPLETION_RIVALS, "completion", "feature and nuclear norm minimisation"),
     "FPCA": Entry(COMPLETION_RIVALS, "completion", "nuclear norm alone"),

@@ -43,17 +43,18 @@ def _inverse_elu(h: Array) -> Array:
 
 
 class Activation(NamedTuple):
-    """(σ, σ') of an array; σ⁻¹, and the open interval of values that it has a meaning for."""
+    """(σ, σ') of an array; σ⁻¹, and the open interval of values that it has a meaning for; whether σ(z) = z > 0."""
 
     both: Callable[[Array], tuple[Array, Array]]
     inverse: Callable[[Array], Array] | None = None
     least: float = -np.inf
     most: float = np.inf
+    linear_above_zero: bool = False
 
 
 ACTIVATIONS = {
-    "elu": Activation(_elu, _inverse_elu, least=-1.0),
-    "relu": Activation(_relu),
+    "elu": Activation(_elu, _inverse_elu, least=-1.0, linear_above_zero=True),
+    "relu": Activation(_relu, linear_above_zero=True),
     "tanh": Activation(_tanh, np.arctanh, least=-1.0, most=1.0),
     "identity": Activation(_identity, lambda h: h),
 }

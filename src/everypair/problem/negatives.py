@@ -80,6 +80,10 @@ class Negatives:
             return np.full(len(counts), self.left.mean())
         return _left_shape(self.scheme, counts) * self._norms[0]
 
+    def left_weights_again(self, rows: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.float64]:
+        """p of rows that were there, with ``counts`` positives now; array weights stay."""
+        return self.left[rows] if _is_arrays(self.scheme) else self.left_weights(counts)
+
     def right_weights(self, counts: NDArray[Any]) -> NDArray[np.float64]:
         """q of new columns with ``counts`` positives, by the training normaliser; array weights: their mean."""
         if _is_arrays(self.scheme):

@@ -39,7 +39,7 @@ def row_products(rows: Array, positions: Array, matrix: Array, n_threads: int = 
     >>> row_products(np.eye(2), np.array([1]), np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[3.0, 4.0]]
     """
-    matrix = np.ascontiguousarray(matrix)
+    rows, matrix = np.ascontiguousarray(rows), np.ascontiguousarray(matrix)
     columns = np.arange(len(matrix), dtype=np.int32)
     out = np.empty((len(positions), matrix.shape[1]), matrix.dtype)
 

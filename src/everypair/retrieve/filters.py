@@ -17,14 +17,31 @@ from everypair.data.rows import StoredRows
 from everypair.kernels.hide import hide_listed, keep_listed
 
 _EVERY_COLUMN = np.empty(0, dtype=np.int32)
+FEW_ROWS = 32  # to which a short list of hidden items is shown, rather than to leave these out of what is scored
+SHORT = 8  # such a list is at most this share of all items
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """The stored entries of a csr matrix: row i lists ``indices[indptr[i]:indptr[i + 1]]``, ascending."""
+    """The stored entries of a csr matrix: row i lists ``indices[begins[i]:indptr[i + 1]]``, ascending."""
 
+    begins: NDArray[np.int64]
     indptr: NDArray[np.int64]
     indices: NDArray[Any]
+
+    @classmethod
+    def of_rows(cls, indptr: NDArray[np.int64], indices: NDArray[Any]) -> Pattern:
+        """Rows one after the other."""
+        return cls(indptr[:-1], indptr, indices)
+
+    @classmethod
+    def shared(cls, items: NDArray[np.int32], rows: int) -> Pattern:
+        """The same list for every row.
+
+        >>> Pattern.shared(np.array([3, 5], dtype=np.int32), 2).begins.tolist()
+        [0, 0]
+        """
+        return cls(np.zeros(rows, np.int64), np.full(rows + 1, len(items), np.int64), items)
 
 
 @dataclass(frozen=True)
@@ -38,7 +55,7 @@ class Filters:
     def cursors(self, start: int, stop: int) -> list[NDArray[np.int64]]:
         """Return the reading positions of rows [start, stop) in every pattern, all at the beginning."""
         patterns = [*self.hidden, *([] if self.allowed is None else [self.allowed])]
-        return [pattern.indptr[start:stop].copy() for pattern in patterns]
+        return [pattern.begins[start:stop].copy() for pattern in patterns]
 
     def apply(self, tile: NDArray[Any], first: int, start: int, cursors: list[NDArray[np.int64]]) -> None:
         """Set to −inf what rows start, start + 1, … may not see in a tile that begins at column ``first``."""
@@ -73,9 +90,13 @@ def make_filters(rows: int, n_items: int, exclude: Any, allow: Any, block: Any) 
         if _is_mask(block):
             hidden.append(_pattern(block, "block", rows, n_items))
         else:
-            shown = np.ones(n_items, dtype=bool)
-            shown[_item_list(block, "block", n_items)] = False
-            columns = (np.flatnonzero(shown) if columns is None else columns[shown[columns]]).astype(np.int32)
+            listed = _item_list(block, "block", n_items)
+            if columns is None and rows <= FEW_ROWS and len(listed) * SHORT <= n_items:
+                hidden.append(Pattern.shared(listed, rows))
+            else:
+                shown = np.ones(n_items, dtype=bool)
+                shown[listed] = False
+                columns = (np.flatnonzero(shown) if columns is None else columns[shown[columns]]).astype(np.int32)
     return Filters(columns, tuple(hidden), allowed)
 
 
@@ -98,14 +119,14 @@ def _pattern(mask: Any, name: str, rows: int, n_items: int, zeros_count: bool = 
             f"but has shape {mask.shape[0]} × {mask.shape[1]}.{turned}"
         )
     if isinstance(mask, StoredRows):
-        return Pattern(mask.indptr, mask.indices)
+        return Pattern.of_rows(mask.indptr, mask.indices)
     csr = sp.csr_array(mask)
     if not zeros_count and not np.all(csr.data):
         csr = csr.copy()
         csr.eliminate_zeros()
     if not csr.has_sorted_indices:
         csr = csr.sorted_indices()
-    return Pattern(csr.indptr.astype(np.int64), csr.indices)
+    return Pattern.of_rows(csr.indptr.astype(np.int64), csr.indices)
 
 
 def _item_list(items: Any, name: str, n_items: int) -> NDArray[np.int32]:

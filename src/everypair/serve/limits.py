@@ -24,4 +24,5 @@ CONNECTIONS = 4096  # of one worker
 ARRIVAL_SECONDS = 10.0  # for a request to arrive whole
 ANSWER_SECONDS = 60.0  # for its answer to be made and taken
 IDLE_SECONDS = 75.0  # of a connection between two requests: longer than the usual proxies wait
+QUIET_SECONDS = 4.0  # that a quiet connection has to send something when a worker leaves
 DRAIN_SECONDS = 15.0  # for a worker that leaves to finish what it has

@@ -7,24 +7,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from everypair import __version__
-from everypair.models.files import load
+from everypair.models.recommend.answering_model import load_answering
 from everypair.models.recommend.fitted import ComparesItems, Explains, ReadsFeatures
 from everypair.models.registry import RECOMMENDERS
 from everypair.problem.layout import LEFT
 from everypair.serve.answers import Recommendations
 from everypair.serve.catalogue import Catalogue
 from everypair.serve.entities import Entities
+from everypair.serve.errors import Refusal
 from everypair.serve.items_table import read_items
 from everypair.serve.limits import AT_ONCE
 from everypair.serve.questions import Recommend, Score, Similar
 from everypair.serve.service import Variant
+from everypair.store import read_file
 from everypair.store.layout import PREFIX, START
 
 UNSAVED = "unsaved"
@@ -34,13 +36,16 @@ SHOWN_SWEEPS = 200
 def load_variant(source: Any, items: Any = None, name: str | None = None, share: float = 1.0) -> Variant:
     """A variant from a file or a fitted model; ``items`` is a table of items."""
     from_file = isinstance(source, str | Path)
-    model = load(source) if from_file else source
-    kind = type(model).__name__
-    if kind not in RECOMMENDERS:
-        raise ValueError(f"a {kind} cannot be served: it is no recommender.")
+    if from_file:
+        model = load_answering(source)
+        kind, parameters, value = model.kind, parameters_of(source), model.state_
+    else:
+        kind = type(source).__name__
+        if kind not in RECOMMENDERS:
+            raise ValueError(f"a {kind} cannot be served: it is no recommender.")
+        parameters, value = source.get_params(deep=False), source.state_
     version = version_of(Path(source)) if from_file else UNSAVED
     name = name or (Path(source).stem if from_file else kind)
-    value = model.state_
     entities = Entities(value.item_ids, value.shape[1])
     seen = value.interactions
     counts = np.bincount(seen.indices[seen.data > 0], minlength=value.shape[1])
@@ -58,7 +63,7 @@ def load_variant(source: Any, items: Any = None, name: str | None = None, share:
         "offers": offers_of(value),
         "columns": {name: sorted(values)[:100] for name, (_, values) in catalogue.columns.items()},
         "titles": catalogue.titles is not None,
-        "parameters": plain(model.get_params(deep=False)),
+        "parameters": plain(parameters),
         "training": plain(training_of(value)),
         "status": str(status) if (status := vars(value).get("status")) else None,
         "file": Path(source).name if from_file else None,
@@ -67,6 +72,12 @@ def load_variant(source: Any, items: Any = None, name: str | None = None, share:
         "loaded": time.time(),
     }
     return Variant(name, share, answers, card)
+
+
+def parameters_of(path: Any) -> Any:
+    """The parameters in a model file, as they are written there."""
+    _, values, _ = read_file(path, mmap=True, verify=False)
+    return values.get("parameters")
 
 
 def version_of(path: Path) -> str:
@@ -88,19 +99,32 @@ def offers_of(value: Any) -> list[str]:
 
 
 def warm_up(answers: Recommendations) -> None:
-    """Ask everything once, at every size of batch: kernels are compiled, and what belongs to the model is made."""
+    """Ask everything once, at every size of batch: kernels are compiled, and what belongs to the model is made.
+
+    A model that cannot answer is refused here, before anybody asks it.
+    """
+    for answer in _asked(answers):
+        if isinstance(answer, Refusal) and answer.status == 500:
+            raise ValueError(f"{answers.variant} does not answer: {answer.__cause__!r}.") from answer.__cause__
+
+
+def _asked(answers: Recommendations) -> Iterator[Any]:
     users = answers.users.names(np.arange(min(AT_ONCE, answers.users.count)))
     favourites = answers.items.names(answers.catalogue.order[:3])
     known = [Recommend(user=user, exclude=favourites[:1]) for user in users]
     new = [Recommend(items=favourites[: 1 + place % 3]) for place in range(AT_ONCE)]
     for size in (1, 2, AT_ONCE):
-        answers.recommend(known[:size])
-        answers.recommend(new[:size])
-    answers.recommend([Recommend(user=users[0], allow=favourites), Recommend(items=favourites, explain=True)])
-    answers.recommend([Recommend(user=users[0], explain=True), Recommend(user=users[0], items=favourites)])
-    answers.recommend([Recommend(user="", fallback="popular")])
-    answers.similar([Similar(item=favourites[0])])
-    answers.score([Score(user=users[0], candidates=favourites), Score(items=favourites, candidates=favourites)])
+        yield from answers.recommend(known[:size])
+        yield from answers.recommend(new[:size])
+    yield from answers.recommend(
+        [Recommend(user=users[0], allow=favourites), Recommend(items=favourites, explain=True)]
+    )
+    yield from answers.recommend([Recommend(user=users[0], explain=True), Recommend(user=users[0], items=favourites)])
+    yield from answers.recommend([Recommend(user="", fallback="popular")])
+    yield from answers.similar([Similar(item=favourites[0])])
+    yield from answers.score(
+        [Score(user=users[0], candidates=favourites), Score(items=favourites, candidates=favourites)]
+    )
 
 
 def training_of(value: Any) -> list[dict[str, Any]]:

@@ -25,11 +25,14 @@ EVENTS = {
     "unknown_users": "questions about users who are not known, answered or not",
     "ignored_items": "items of requests that the model does not know",
     "questions": "questions inside batch requests",
+    "restarts": "workers that ended without being told to, and were replaced",
+    "reloads": "times that changed files were taken",
+    "failed_reloads": "times that changed files could not be read, and the old ones stayed",
 }
 _N_REQUESTS = len(ROUTES) * len(STATUSES) * VARIANTS
 _N_SECONDS = len(ROUTES) * (len(SECONDS) + 2)
 _N_SIZES = len(SIZES) + 2
-_WIDTH = _N_REQUESTS + _N_SECONDS + _N_SIZES + len(EVENTS) + 1
+_WIDTH = _N_REQUESTS + _N_SECONDS + _N_SIZES + len(EVENTS) + 2
 
 
 class Meters:
@@ -53,7 +56,7 @@ class Meters:
         self._seconds = first[_N_REQUESTS : _N_REQUESTS + _N_SECONDS].reshape(len(ROUTES), -1)
         self._sizes = first[_N_REQUESTS + _N_SECONDS :][:_N_SIZES]
         self._events = first[_N_REQUESTS + _N_SECONDS + _N_SIZES :][: len(EVENTS)]
-        self._pid = first[-1:]
+        self._connections, self._pid = first[-2:-1], first[-1:]
 
     def begin(self) -> None:
         """This process is at work."""
@@ -61,7 +64,15 @@ class Meters:
 
     def end(self, row: int) -> None:
         """Nobody writes in a row any more."""
-        self.all[row, -1] = 0
+        self.all[row, -2:] = 0
+
+    def connected(self, count: float) -> None:
+        """This process has so many connections; infinitely many, if it takes no more."""
+        self._connections[0] = count
+
+    def least_connections(self) -> float:
+        """How many the process at work has that has fewest."""
+        return float(self.all[self.all[:, -1] > 0, -2].min(initial=np.inf))
 
     def request(self, route: str, status: int, variant: int, seconds: float) -> None:
         """Count a request."""
@@ -113,7 +124,7 @@ class Meters:
         lines += [
             f"everypair_model_loaded_seconds{_labels(variant=one['name'])} {one['loaded']:.3f}" for one in variants
         ]
-        lines += _head("everypair_worker_own_bytes", "gauge", "memory of a worker that it shares with no file")
+        lines += _head("everypair_worker_own_bytes", "gauge", "memory of a worker that it shares with nobody")
         lines += [
             f"everypair_worker_own_bytes{_labels(pid=pid)} {own}" for pid in self.pids() if (own := own_bytes(pid))
         ]
@@ -124,13 +135,13 @@ _PLACES = {name: place for place, name in enumerate(EVENTS)}
 
 
 def own_bytes(pid: int) -> int | None:
-    """Resident memory of a process without pages of files, where the system tells."""
+    """Memory of a process that no other has, neither by a file nor by a fork, where the system tells."""
     try:
-        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
-            _, resident, shared, *_ = map(int, file.read().split())
-    except (OSError, ValueError):
+        with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+            lines = [line.split() for line in file]
+    except OSError:
         return None
-    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
+    return 1024 * sum(int(line[1]) for line in lines if line[0].startswith("Private_"))
 
 
 def _head(name: str, kind: str, words: str) -> list[str]:

@@ -15,8 +15,9 @@ from everypair.problem.gram import Gram
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.problem.objective import Objective
 from everypair.problem.rows import check_stored_slopes
+from everypair.solvers.first_order import FIRST_ORDER
 from everypair.solvers.half_step import RowSteps, half_step
-from everypair.solvers.line_search import LineSearch, SteepestDescent
+from everypair.solvers.line_search import LineSearch
 from everypair.solvers.preconditioner import Preconditioner, Spectrum
 from everypair.solvers.side import Method, SideSolver, SideSteps
 from everypair.solvers.state import Factors
@@ -26,7 +27,7 @@ from everypair.types import Array
 SIDE_METHODS: dict[str, Callable[[], Method]] = {
     "tron": TrustRegion,
     "newton-linesearch": LineSearch,
-    "gradient": SteepestDescent,
+    **FIRST_ORDER,
 }
 
 

@@ -5,8 +5,9 @@
 "block"      exact steps on blocks of coordinates, every loss   O(|Ω|kb + (m+n)k²)
 "als"        exact rows, squared loss                           O(|Ω|k² + (m+n)k³)
 "cd"         two-level coordinate descent, squared loss         O(|Ω|k + (m+n)k²)
-"tron", "newton-linesearch", "gradient"   all parameters of a side move together, every loss; a side with features or a
-             graph is solved by "tron" under "auto" and "newton" too
+"tron", "newton-linesearch"   all parameters of a side move together, every loss; a side with features or a graph is
+             solved by "tron" under "auto" and "newton" too
+"gradient", "nonlinear-cg", "gradient-region"   the same by gradients alone: to be compared with
 "sg-reform", "sg-bsearch", "sg-dense"   stochastic gradient, built-in losses: to be compared with, not to be used
 """
 
@@ -21,6 +22,7 @@ from everypair.problem.losses import Loss
 from everypair.problem.objective import Objective
 from everypair.solvers.alternating import SIDE_METHODS, Alternating
 from everypair.solvers.balance import Balance
+from everypair.solvers.first_order import FIRST_ORDER
 from everypair.solvers.half_step import RowSteps
 from everypair.solvers.loop import Solver
 from everypair.solvers.momentum import ArraySpace, Momentum
@@ -38,7 +40,7 @@ CLASSES: dict[str, type[Alternating | CoordinateDescent | StochasticGradient]] =
     **dict.fromkeys(STOCHASTIC, StochasticGradient),
 }
 SOLVERS = (*ROW_METHODS, "cd", *SIDE_METHODS, *STOCHASTIC)
-GRADIENT_STEPS = 10  # of "gradient" in each half-sweep
+GRADIENT_STEPS = 10  # of first-order methods in each half-sweep
 BLOCK = 32
 
 
@@ -93,8 +95,7 @@ def check_solver(solver: str | Newton, loss: Loss, structured: bool = False) -> 
         )
     if structured and not cls.structured:
         raise ValueError(
-            f'solver="{name}" knows neither features nor graphs nor negative_loss="same": use "auto", "tron", '
-            '"newton-linesearch" or "gradient".'
+            f'solver="{name}" knows neither features nor graphs nor negative_loss="same": use "auto" or "tron".'
         )
 
 
@@ -114,7 +115,7 @@ def solver_maker(
         if name in STOCHASTIC:
             return StochasticGradient(objective, variant=name.removeprefix("sg-"), random_state=seed)
         if name in SIDE_METHODS:
-            steps = SideSteps(name, GRADIENT_STEPS) if name == "gradient" else SideSteps(name)
+            steps = SideSteps(name, GRADIENT_STEPS) if name in FIRST_ORDER else SideSteps(name)
             return Alternating(objective, None, steps, spectrum=spectrum)
         newton = Newton.of(solver) or Newton(momentum=False)
         block = {"als": columns, "block": BLOCK}.get(name)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from everypair.data.pairs import Compressed, kept_pointers
+from everypair.data.rows import StoredRows
 from everypair.kernels.writable import writable_view
 from everypair.parallel import tree_sum
 from everypair.problem.gram import Gram
@@ -53,7 +54,7 @@ class FixedSide:
 
 def new_rows(
     side: int,
-    rows: Any,
+    rows: StoredRows,
     loss: Loss,
     negatives: Negatives,
     ridge: Ridge,
@@ -63,7 +64,7 @@ def new_rows(
     values: ArrayLike | None = None,
     centers: Array | None = None,
 ) -> RowProblem:
-    """Describe new rows (canonical CSR of signed weights, in the factors' dtype) of ``side`` as training would.
+    """Describe new rows (of signed weights, in the factors' dtype) of ``side`` as training would.
 
     Scheme weights use the training normalisers; ``weights`` replaces them. A low-rank ỹ takes ``values`` as the new
     rows of Ũ, the mean training row by default. ``centers`` is what features already say of the rows.
@@ -82,7 +83,7 @@ def new_rows(
         raise ValueError("values are the new rows of a low-rank negative_value; this model has a constant one.")
     return RowProblem.of(
         side,
-        Compressed(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), np.abs(rows.data)),
+        Compressed(rows.indptr, rows.indices.astype(np.int32, copy=False), np.abs(rows.data)),
         counts,
         np.where(liked, 1, loss.dislike_target) if targets is None else targets,
         loss,

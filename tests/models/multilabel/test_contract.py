@@ -9,7 +9,15 @@ import scipy.sparse as sp
 
 from everypair import KernelLabels, MultiLabelMF
 from everypair.models.multilabel import Kernel
-from everypair.models.multilabel.rivals import CPLST, PLST, WSABIE, BayesianCompressedSensing, BinaryRelevance
+from everypair.models.multilabel.rivals import (
+    CPLST,
+    PLST,
+    WSABIE,
+    BayesianCompressedSensing,
+    BinaryRelevance,
+    CompressedSensing,
+    LabelCCA,
+)
 from everypair.testing import ClassifierContract, labelled_rows
 
 COMMON = ClassifierContract.offers | {"unlabeled"}
@@ -102,6 +110,22 @@ class TestCPLST(ClassifierContract):
 
     def make_model(self, **params):
         return CPLST(**{"rank": 3, **params})
+
+
+class TestLabelCCA(ClassifierContract):
+    offers = ClassifierContract.offers | {"rank"}
+    missing_labels = False
+
+    def make_model(self, **params):
+        return LabelCCA(**{"rank": 3, **params})
+
+
+class TestCompressedSensing(ClassifierContract):
+    offers = ClassifierContract.offers | {"rank", "random_state"}
+    missing_labels = False
+
+    def make_model(self, **params):
+        return CompressedSensing(**{"rank": 40, "random_state": 0, **params})
 
 
 class TestWSABIE(ClassifierContract):

@@ -293,7 +293,7 @@ def test_the_closed_form_is_the_limit_of_training_without_ridge():
 
 def test_other_solvers_reach_the_same_objective():
     reference = exact(rank=7, reg=2.0).fit(X, Y).objective_
-    for solver in ("newton-linesearch", "gradient"):
+    for solver in ("newton-linesearch", "gradient", "nonlinear-cg", "gradient-region"):
         assert exact(rank=7, reg=2.0, solver=solver, max_iter=200).fit(X, Y).objective_ == pytest.approx(
             reference, rel=1e-4
         )

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from everypair import BPR, Blend, ItemItem, OneClassMF, Popularity, load
+from everypair import BPR, Blend, ContentItems, ItemItem, OneClassMF, Popularity, load
 from everypair.models.recommend.blend.weights import GRID, search_weights
 from everypair.models.registry import ESTIMATORS
 from everypair.testing.recommender import RecommenderContract, block_matrix, group_of
@@ -137,6 +137,65 @@ def test_search_measures_what_it_says():
         assert row["standard_error"] == pytest.approx(values.std(ddof=1) / 2)
     assert [row["weights"][1] for row in table] == [0.3, *(weight for weight in GRID if weight != 0.3)]
     assert best == tuple(max(table, key=lambda row: row["ndcg@10"])["weights"])
+
+
+def test_content_decides_by_long_lists_too():
+    """The mean of nDCG@10 and recall@100, of the parts that are searched alone."""
+    random = np.random.default_rng(0)
+    train, test = np.zeros((5, 200)), np.zeros((5, 200))
+    train[:, 0] = 1
+    test[np.arange(5), random.integers(1, 200, 5)] = 1
+    parts = random.standard_normal((3, 5, 200))
+    best, table = search_weights(
+        lambda users: list(parts[:, users]), train, test, (1.0, 0.3, 0.3), 0, 1, [2], long_lists=True
+    )
+    truth, quality = test.argmax(axis=1), []
+    for row in table:
+        scores = np.einsum("p,pij->ij", row["weights"], parts)
+        scores[:, 0] = -np.inf
+        place = (scores > scores[np.arange(5), truth][:, None]).sum(axis=1)
+        ndcg, recall = np.where(place < 10, 1 / np.log2(place + 2), 0), (place < 100) * 1.0
+        assert (row["ndcg@10"], row["recall@100"]) == pytest.approx((ndcg.mean(), recall.mean()))
+        quality.append((ndcg.mean() + recall.mean()) / 2)
+        assert row["gain"] == pytest.approx(quality[-1] - quality[0])
+        assert row["standard_error"] == pytest.approx(((ndcg + recall) / 2).std(ddof=1) / np.sqrt(5))
+    assert [row["weights"][:2] for row in table] == [[1.0, 0.3]] * len(table)
+    assert [row["weights"][2] for row in table] == [0.3, *(weight for weight in GRID if weight != 0.3)]
+    assert best == tuple(table[int(np.argmax(quality))]["weights"])
+
+
+def test_with_features_content_is_a_part_whose_weight_is_found():
+    random = np.random.default_rng(0)
+    groups = np.eye(8)[np.arange(80) // 10]
+    likes = (random.random((150, 80)) < 0.3 * np.eye(8)[np.arange(150) % 8] @ groups.T + 0.01) * 1.0
+    noise = random.standard_normal((80, 5))
+    for features, helps in ((groups, True), (noise, False)):
+        model = Blend(random_state=0).fit(likes, item_features=features)
+        assert [type(one) for one in model.models_] == [OneClassMF, ItemItem, ContentItems]
+        assert [row["weights"][2] for row in model.search_] == [0.3, *(weight for weight in GRID if weight != 0.3)]
+        assert model.weights_[:2] == (1.0, 0.3)
+        assert model.weights_[2] >= 0.3 if helps else model.weights_[2] <= 0.3
+    with_content = Blend(models=[ItemItem(), ContentItems()], weights="auto", random_state=0)
+    assert "recall@100" in with_content.fit(likes, item_features=groups).search_[0]
+    alone = Blend(models=[ContentItems()]).fit(likes, item_features=groups)
+    assert (alone.weights_, alone.search_) == ((0.3,), None)
+
+
+def test_where_nobody_has_two_events_content_speaks_alone():
+    groups = np.eye(4)[np.arange(20) % 4]
+    single = np.eye(20)[np.arange(30) % 20]
+    model = Blend(random_state=0).fit(single, item_features=groups)
+    assert (model.weights_, model.search_) == ((0.0, 0.0, 1.0), None)
+    expected, _ = ContentItems().fit(single, item_features=groups).recommend(n=5)
+    assert np.array_equal(model.recommend(n=5)[0], expected)
+    assert model.add_items(features=np.eye(4)[[2]]).tolist() == [20]
+    assert model.recommend([2], n=1, allow=[3, 20])[0].tolist() == [[20]]
+    few = single.copy()
+    few[0, 4] = 1  # two events, and yet none is held out
+    for seed in range(3):
+        found = Blend(models=[ItemItem(), ContentItems()], random_state=seed).fit(few[:2], item_features=groups)
+        assert found.search_ is None or len(found.search_) > 1
+        assert len(found.weights_) == 2
 
 
 @pytest.mark.parametrize("held_out", ["last", "time"])

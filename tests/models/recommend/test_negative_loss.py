@@ -5,6 +5,7 @@ import pytest
 
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.problem.losses import LOSSES
+from everypair.solvers.alternating import SIDE_METHODS
 
 from .informed import ITEMS, USERS, converged, double, problem, written_out
 
@@ -51,7 +52,7 @@ def test_training_rows_and_columns_fold_in_to_themselves(params):
     np.testing.assert_allclose(model.fold_in_items(MATRIX, values=values[1]), model.item_factors_, atol=1e-6 * scale)
 
 
-@pytest.mark.parametrize("solver", ["tron", "newton-linesearch", "gradient"])
+@pytest.mark.parametrize("solver", SIDE_METHODS)
 def test_solvers_agree(solver):
     best = converged(**SAME).fit(MATRIX).objective_
     model = double(**SAME, solver=solver, max_iter=500, tol=1e-8).fit(MATRIX)

@@ -10,6 +10,7 @@ from everypair.data import split_entries
 from everypair.features import knn_graph
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.problem.embedding import FEATURE_SHARE
+from everypair.solvers.alternating import SIDE_METHODS
 from everypair.solvers.loop import Status
 from everypair.testing import block_matrix, group_of
 
@@ -271,7 +272,7 @@ def test_sampled_negatives_learn_from_features_too():
 # solvers
 
 
-SOLVERS = ("auto", "block", "als", "tron", "newton-linesearch", "gradient")
+SOLVERS = ("auto", "block", "als", *SIDE_METHODS)
 
 
 def test_solvers_agree_at_the_optimum():

@@ -19,7 +19,7 @@ def factors(n, p, seed):
 KERNELS = {
     "dense": lambda n, seed: DenseKernel(factors(n, n, seed) @ factors(n, n, seed).T / n),
     "factored": lambda n, seed: FactoredKernel(factors(n, 3, seed), 0.2),
-    "identity": lambda n, seed: IdentityKernel(),
+    "identity": lambda n, seed: IdentityKernel(n),
 }
 
 

@@ -1,5 +1,6 @@
-"""Matrices completed from some of their entries: ranking loss, nuclear norms, side information."""
+"""Matrices completed from some of their entries: ranking loss, nuclear norms, kernels, side information."""
 
+from everypair.models.completion.kernel_completion import KernelCompletion
 from everypair.models.completion.mlrm import MLRM
 
-__all__ = ["MLRM"]
+__all__ = ["MLRM", "KernelCompletion"]

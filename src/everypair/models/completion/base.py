@@ -1,7 +1,7 @@
-"""What every completion model offers: fit on observed entries, complete, predict, recommend, new rows and columns.
+"""What completion models that iterate have in common: what is minimised, the choice of its regularisation, training.
 
-A subclass tells what is minimised and how (``_prepare``, ``_start``, ``_solver``, ``_estimate``, ``_strongest``); data,
-checks, the choice of the regularisation, training and everything after it live here.
+A subclass tells what is minimised and how (``_prepare``, ``_start``, ``_solver``, ``_decomposition``, ``_strongest``);
+what comes after training is in :mod:`everypair.models.completion.answering`.
 """
 
 from __future__ import annotations
@@ -12,32 +12,24 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
 
 from everypair import check
-from everypair.data.ids import Ids, named_filter
-from everypair.data.named_matrix import NamedMatrix, named_matrix
 from everypair.data.observed import Observed
-from everypair.features.named_columns import aligned_rows
 from everypair.metrics.completion import entry_metrics
+from everypair.models.completion.answering import Completion, read_source
 from everypair.models.completion.correction import Correction
-from everypair.models.completion.data import CompletionData, check_like, checked_validation
+from everypair.models.completion.data import CompletionData, checked_validation
+from everypair.models.completion.fitted import EVERY
 from everypair.models.completion.path import Iterate, PathPoint, Regularisation, search
 from everypair.models.completion.side import CompletionSide
 from everypair.models.completion.state import Completed
-from everypair.models.estimator import Estimator, FittedAttribute
+from everypair.models.estimator import FittedAttribute
 from everypair.models.parameters import Sweeping, checked, estimator, parameter, stop_rules
-from everypair.parallel import blocked_product, even_chunks, resolve_threads, single_threaded_blas
+from everypair.parallel import resolve_threads, single_threaded_blas
 from everypair.problem.completion.low_rank import LowRank, entries_of, load_kernels
-from everypair.retrieve import top_k
 from everypair.solvers.loop import Callback, Solver, StopRules, checked_callbacks
 from everypair.training.train import train
 from everypair.types import Array64
-
-BLOCK_ROWS = 256
-PAIRS_AT_ONCE = 2**16
-EVERY = slice(None)
-
 
 Problem = TypeVar("Problem")
 
@@ -52,7 +44,7 @@ class Decomposition:
 
 
 @estimator
-class CompletionModel(Sweeping, Estimator, Generic[Problem, Iterate]):
+class CompletionModel(Sweeping, Completion, Generic[Problem, Iterate]):
     """Base of the models of :mod:`everypair.models.completion`: of a problem and of where its solver stands.
 
     Attributes after ``fit``
@@ -88,8 +80,6 @@ class CompletionModel(Sweeping, Estimator, Generic[Problem, Iterate]):
     objective_ = FittedAttribute()
     status_ = FittedAttribute()
     n_iter_ = FittedAttribute()
-    row_ids_ = FittedAttribute()
-    column_ids_ = FittedAttribute()
 
     def _check(self, data: CompletionData) -> None:
         """Refuse data that this model cannot learn from."""
@@ -144,22 +134,13 @@ class CompletionModel(Sweeping, Estimator, Generic[Problem, Iterate]):
         parameters, callbacks = checked(self), checked_callbacks(callbacks)
         rules = stop_rules(parameters)
         wanted = {name: getattr(parameters, name) for name in self.regularisers}
-        named = named_matrix(Y, "Y")
-        if named is not None:
-            Y, mask, validation = named.values, named.like(mask, "mask"), named.like(validation, "validation")
-            left_features, right_features = (
-                None if features is None else aligned_rows(features, ids, side, name)
-                for side, (features, ids, name) in enumerate(
-                    ((left_features, named.rows, "left_features"), (right_features, named.columns, "right_features"))
-                )
-            )
-        observed = Observed.from_matrix(Y, mask)
-        data = self._data(observed, left_features, right_features)
+        source = read_source(Y, mask, left_features, right_features, validation)
+        data = self._data(source.observed, source.left_features, source.right_features)
         self._check(data)
-        held_out = checked_validation(validation, observed, rules.patience)
+        held_out = checked_validation(source.validation, source.observed, rules.patience)
         with single_threaded_blas():
             learnt = self._learn(data, wanted, rules, held_out, callbacks)
-        self.state_ = learnt if named is None else replace(learnt, row_ids=named.rows, column_ids=named.columns)
+        self.state_ = source.named(learnt)
         return self
 
     def _learn(
@@ -190,88 +171,6 @@ class CompletionModel(Sweeping, Estimator, Generic[Problem, Iterate]):
             n_iter=len(outcome.history),
         )  # fmt: skip
 
-    def complete(self, left_features: Any = None, right_features: Any = None) -> Array64:
-        """Return the completed matrix, dense: rows × columns numbers.
-
-        With ``left_features`` its rows are new ones, with ``right_features`` its columns: entities that ``fit`` did not
-        see, known by what the training features' weights N say about them.
-        """
-        left, right = self._factors(left_features, right_features)
-        return self._fitted().clip(blocked_product(left, right.T, BLOCK_ROWS, resolve_threads(self.n_threads)))
-
-    def predict(self, rows: ArrayLike, columns: ArrayLike) -> Array64:
-        """Return the values of the entries (rows[t], columns[t]), by name or position, without forming the matrix."""
-        state = self._fitted()
-        n, m = state.shape
-        i, j = _positions(rows, n, "rows", state.row_ids), _positions(columns, m, "columns", state.column_ids)
-        if i.shape != j.shape:
-            raise ValueError(f"rows and columns must have one length, got {i.size} and {j.size}.")
-        (own_rows, i), (own_columns, j) = np.unique(i, return_inverse=True), np.unique(j, return_inverse=True)
-        left, right = state.factors(own_rows, own_columns)
-        values = np.empty(len(i))
-        for start, stop in even_chunks(len(i), PAIRS_AT_ONCE):
-            values[start:stop] = np.einsum("tf,tf->t", left[i[start:stop]], right[j[start:stop]])
-        return state.clip(values)
-
-    def score(self, Y: Any, mask: Any = None) -> float:
-        """Return how good the completed matrix is at the known entries of Y: AUC or r².
-
-        It is AUC where the training entries had two values, else r², which ``patience`` watches too. Y and its mask are
-        those of :meth:`fit`: a matrix of the same shape with other entries, or a frame whose rows and columns are
-        matched by name. A search of scikit-learn splits rows, and a row of which nothing was seen is not completed:
-        give it all rows, ``cv=[(rows, rows)]``, and ``scoring=lambda model, *_: model.score(held_out)``.
-
-        >>> from everypair.models.completion.rivals import FPCA
-        >>> Y = np.outer(np.arange(1.0, 7), np.arange(1.0, 6))
-        >>> shown = np.random.default_rng(0).random(Y.shape) < 0.7
-        >>> round(FPCA(nuclear_reg=0.01).fit(Y, shown).score(Y, ~shown), 2)
-        0.94
-        """
-        state = self._fitted()
-        if state.row_ids is not None and state.column_ids is not None:
-            named = NamedMatrix(state.singular_values, state.row_ids, state.column_ids)
-            Y, mask = named.like(Y, "Y"), named.like(mask, "mask")
-        held_out, levels = Observed.from_matrix(Y, mask), state.levels
-        check_like(held_out, state.shape, levels, "Y", "the training matrix")
-        left, right = state.factors(EVERY, EVERY)
-        values = state.clip(entries_of(held_out, left, right, resolve_threads(self.n_threads)))
-        return entry_metrics(values, held_out.values, levels)["r2" if levels is None else "auc"]
-
-    def recommend(
-        self,
-        rows: ArrayLike | None = None,
-        n: int = 10,
-        exclude_seen: bool = True,
-        allow: Any = None,
-        block: Any = None,
-        *,
-        features: Any = None,
-    ) -> tuple[NDArray[Any], Array64]:
-        """Return the ``n`` columns with the greatest values in each row, and the values, both (rows, n).
-
-        ``rows``: names or positions (all by default), or describe new rows by their ``features``. ``exclude_seen``
-        hides observed entries; ``allow`` and ``block`` are those of :func:`everypair.retrieve.top_k`. Equal values rank
-        by ascending column; where fewer than ``n`` columns remain the rest is −1 (None among names) with −inf.
-        """
-        state, seen = self._fitted(), None
-        if features is not None:
-            if rows is not None:
-                raise ValueError("give either rows (known ones) or the features of new ones, not both.")
-            left, right = self._factors(features, None)
-        else:
-            chosen = np.arange(state.shape[0])
-            if rows is not None:
-                chosen = _positions(rows, state.shape[0], "rows", state.row_ids)
-            left, right = state.factors(chosen, EVERY)
-            seen = state.observed[chosen] if exclude_seen else None
-        if left.shape[1] == 0:
-            left, right = np.zeros((len(left), 1)), np.zeros((len(right), 1))
-        ids = state.column_ids
-        if ids is not None:
-            allow, block = named_filter(allow, ids, "column"), named_filter(block, ids, "column")
-        columns, values = top_k(left, right, n, exclude=seen, allow=allow, block=block, n_threads=self.n_threads)
-        return columns if ids is None else ids.names(columns), np.where(columns < 0, values, state.clip(values))
-
     @property
     def rank_(self) -> int:
         """Rank of M."""
@@ -294,25 +193,6 @@ class CompletionModel(Sweeping, Estimator, Generic[Problem, Iterate]):
             )
             for t in order
         ]
-
-    def _fitted(self) -> Completed:
-        state: Completed = super()._fitted()
-        return state
-
-    def _factors(self, left_features: Any, right_features: Any) -> tuple[Array64, Array64]:
-        state = self._fitted()
-        new = [
-            None if features is None else self._new(side, features)
-            for side, features in (("left", left_features), ("right", right_features))
-        ]
-        left, right = state.factors(EVERY, EVERY, *new)
-        return left, right
-
-    def _new(self, name: str, features: Any) -> Array64:
-        side = getattr(self.state_, f"{name}_side")
-        if side is None:
-            raise ValueError(f"this model was fitted without {name}_features, so it cannot read those of new entities.")
-        return np.asarray(side.read(features))
 
     def _data(self, observed: Observed, left_features: Any, right_features: Any) -> CompletionData:
         """What is learnt from: entries, and features as they are used."""
@@ -358,8 +238,7 @@ class CompletionModel(Sweeping, Estimator, Generic[Problem, Iterate]):
 
         def measure(state: Iterate) -> dict[str, float]:
             completed = self._completed(problem, data, state)
-            left, right = completed.factors(EVERY, EVERY)
-            values = completed.clip(entries_of(held_out, left, right, resolve_threads(self.n_threads)))
+            values = completed.entries(held_out, resolve_threads(self.n_threads))
             return entry_metrics(values, held_out.values, data.observed.levels)
 
         return measure
@@ -379,17 +258,3 @@ class CompletionModel(Sweeping, Estimator, Generic[Problem, Iterate]):
             )
 
         return search(data.observed, self._strongest(problem), automatic, fixed, rules, prepared)
-
-
-def _positions(values: ArrayLike, size: int, kind: str, ids: Ids | None = None) -> NDArray[np.int64]:
-    if ids is not None:
-        return ids.index(values, kind.removesuffix("s"))
-    array = np.atleast_1d(np.asarray(values))
-    if array.size == 0:
-        return np.empty(0, np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise TypeError(f"{kind} must be integer positions (one or a 1-D array), got dtype {array.dtype}.")
-    if array.min() < 0 or array.max() >= size:
-        bad = array[(array < 0) | (array >= size)][0]
-        raise ValueError(f"{kind} {bad} is unknown: the model was fitted on {size} {kind} (0 to {size - 1}).")
-    return array.astype(np.int64)

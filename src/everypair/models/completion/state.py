@@ -12,21 +12,29 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from everypair.data.ids import Ids
 from everypair.data.observed import Observed
 from everypair.models.codec import storable
 from everypair.models.completion.correction import Correction
+from everypair.models.completion.fitted import EVERY, FittedMatrix
 from everypair.models.completion.side import CompletionSide
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
+from everypair.parallel import blocked_product, even_chunks
+from everypair.problem.completion.low_rank import entries_of
+from everypair.retrieve.scores import Scores
 from everypair.solvers.loop import Status
 from everypair.types import Array64
+
+BLOCK_ROWS = 256
+PAIRS_AT_ONCE = 2**16
 
 
 @storable
 @dataclass(frozen=True)
-class Completed:
+class Completed(FittedMatrix):
     """The fitted state; see :class:`~everypair.models.completion.base.CompletionModel` for its attributes."""
 
     observed: Any
@@ -60,10 +68,41 @@ class Completed:
         """(n, m)."""
         return len(self.left_vectors), len(self.right_vectors)
 
-    @property
-    def levels(self) -> tuple[float, float] | None:
-        """The two values of the observed entries, ``None`` where there are more."""
-        return Observed.from_matrix(self.observed).levels
+    def read(self, side: str, features: Any) -> Array64:
+        """Rows of A or C for new entities."""
+        known: CompletionSide | None = getattr(self, f"{side}_side")
+        return super().read(side, features) if known is None else np.asarray(known.read(features))
+
+    def block(
+        self, rows: Any, columns: Any, new_left: Any = None, new_right: Any = None, n_threads: int = 1
+    ) -> Array64:
+        """Values of rows × columns."""
+        left, right = self.factors(rows, columns, new_left, new_right)
+        return self.clip(blocked_product(left, right.T, BLOCK_ROWS, n_threads))
+
+    def pairs(self, i: NDArray[np.int64], j: NDArray[np.int64], n_threads: int = 1) -> Array64:
+        """Values of the entries (i[t], j[t]), without forming the matrix."""
+        (own_rows, i), (own_columns, j) = np.unique(i, return_inverse=True), np.unique(j, return_inverse=True)
+        left, right = self.factors(own_rows, own_columns)
+        values = np.empty(len(i))
+        for start, stop in even_chunks(len(i), PAIRS_AT_ONCE):
+            values[start:stop] = np.einsum("tf,tf->t", left[i[start:stop]], right[j[start:stop]])
+        return self.clip(values)
+
+    def entries(self, pattern: Observed, n_threads: int = 1) -> Array64:
+        """Values of the entries of ``pattern``, row-major."""
+        return self.clip(entries_of(pattern, *self.factors(EVERY, EVERY), n_threads))
+
+    def scores(self, rows: Any, new_left: Any = None, n_threads: int = 1) -> Scores:
+        """What ranks the columns of rows."""
+        left, right = self.factors(rows, EVERY, new_left)
+        if left.shape[1] == 0:
+            left, right = np.zeros((len(left), 1)), np.zeros((len(right), 1))
+        return Scores.of_factors(left, right)
+
+    def shown(self, values: Array64) -> Array64:
+        """Values within the observed range where scores were corrected to values."""
+        return self.clip(values)
 
     def score_factors(
         self, rows: Any, columns: Any, new_left: Any = None, new_right: Any = None

@@ -96,9 +96,9 @@ class MultiLabelMF(Training, MissingLabels, LinearClassifier):
     solver: str = parameter(
         "auto",
         '``"auto"`` and ``"tron"`` alternate trust-region Newton steps on W and H (momentum between sweeps gained'
-        ' nothing in the ten sweeps of a default fit); ``"newton-linesearch"`` and ``"gradient"`` are there to be'
-        ' compared; ``"svd"`` is the closed form of the squared loss with every label known and no ridge '
-        '(``reg=0``, or ``"auto"``, which is 0 there).',
+        ' nothing in the ten sweeps of a default fit); ``"newton-linesearch"``, ``"gradient"``, ``"nonlinear-cg"`` and'
+        ' ``"gradient-region"`` are there to be compared; ``"svd"`` is the closed form of the squared loss with every'
+        ' label known and no ridge (``reg=0``, or ``"auto"``, which is 0 there).',
         one_of(*SOLVERS),
     )
     threshold: float | str = parameter(

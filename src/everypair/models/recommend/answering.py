@@ -8,8 +8,7 @@ to answer (:mod:`everypair.models.recommend.answering_model`) does without.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +27,7 @@ from everypair.models.recommend.capability import only_where
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.fitted import Answer, ComparesItems, ComparesUsers, Newcomers, Prepares
 from everypair.models.recommend.positions import KINDS
+from everypair.models.recommend.update import Update, further, updated, with_newcomers
 from everypair.parallel import resolve_threads
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve.similar import cosines_of
@@ -55,13 +55,16 @@ class Answering:
         interactions: Any = None,
         features: Any = None,
         targets: Any = None,
+        more: Any = None,
     ) -> tuple[NDArray[Any], Array]:
         """Return the ``n`` best items of each user and their scores, both of shape (users, n).
 
         ``users``: all of them by default, or describe users who were not there by ``interactions``, by ``features`` (of
         a model that was fitted with such), or by both; ``targets`` are those of the interactions, of a model that was
-        fitted with such. ``exclude_seen`` hides what a user already has, likes and dislikes. ``allow`` and ``block``
-        are lists of items for everybody, or sparse masks with a row per user. Equal scores rank by ascending item.
+        fitted with such. ``more`` is what each of known ``users`` has besides, such as the events of a session, which
+        are not stored: lists of items, or rows of a matrix. ``exclude_seen`` hides what a user already has, likes and
+        dislikes. ``allow`` and ``block`` are lists of items for everybody, or sparse masks with a row per user. Equal
+        scores rank by ascending item.
 
         A model fitted on events is asked by id and answers in ids, ``None`` with score −inf where fewer than ``n``
         items remain. Interactions are then lists of items, ``[["blue", "rain"]]`` or with weights ``[{"blue": 2.0}]``,
@@ -75,7 +78,7 @@ class Answering:
         ([['iron']], [['blue']])
         """
         state = self._fitted()
-        (scores, seen), new = self._scores(users, Newcomers(interactions, features, targets))
+        (scores, seen), new = self._scores(users, Newcomers(interactions, features, targets), more)
         allow, block = filter_of(state, allow), filter_of(state, block)
         items, values = scores.top_k(
             n, exclude=seen if exclude_seen else None, allow=allow, block=block, n_threads=self.n_threads
@@ -194,6 +197,34 @@ class Answering:
         """
         return self._add(RIGHT, Newcomers(interactions, features, targets), ids)
 
+    @only_where("update")
+    def update(
+        self,
+        events: Any = None,
+        *,
+        user_features: Any = None,
+        item_features: Any = None,
+        known: Literal["fold-in", "ignore"] = "fold-in",
+    ) -> Update:
+        """Bring later events into the model, without fitting it again, and say how much of them was new.
+
+        ``events`` are a file, a table or what :func:`everypair.read_events` returns; what is not read yet is read as
+        the events of training were. New items are folded in by the known users who have them, known users anew by all
+        that they have now (``known="ignore"`` leaves that out), new users by all of their events. Tables of features
+        describe them besides, as training's did, and what a table alone has is added by its features. Items that were
+        there do not change: fit again from time to time. The same events again are refused.
+
+        >>> from everypair import OneClassMF
+        >>> model = OneClassMF(rank=1, random_state=0).fit({"user": ["ann", "bob"], "item": ["blue", "rain"]})
+        >>> model.update({"user": ["bob", "cem"], "item": ["blue", "rain"]})
+        Update(new_users=1, new_items=0, folded_in=1, not_later=0)
+        """
+        state, counts = updated(
+            self._fitted(), events, (user_features, item_features), known, resolve_threads(self.n_threads)
+        )
+        self.state_ = state
+        return counts
+
     def set_output(self, *, transform: str | None = None) -> Self:
         """Choose what ``recommend``, ``similar_items`` and ``similar_users`` return, as scikit-learn's method does.
 
@@ -210,9 +241,15 @@ class Answering:
             self._sklearn_output_config = {"transform": checked_form(transform)}  # scikit-learn's clone keeps it
         return self
 
-    def _scores(self, users: ArrayLike | None, new: Newcomers) -> tuple[Answer, Described | None]:
+    def _scores(self, users: ArrayLike | None, new: Newcomers, more: Any = None) -> tuple[Answer, Described | None]:
         """Scores and seen items of known users, or of the new users that are described, and these."""
         state: Any = self.state_
+        if more is not None:
+            if new.events is not None or new.features is not None:
+                raise ValueError("more= is what known users have besides: describe new ones by interactions alone.")
+            if users is None:
+                raise ValueError("more= is what known users have besides: say of which users.")
+            return further(state, positions_of(state, LEFT, users), more, resolve_threads(self.n_threads)), None
         if new.events is None and new.targets is not None:
             raise ValueError("targets are those of new users' interactions: give the interactions as well.")
         if new.events is None and new.features is None:
@@ -259,10 +296,6 @@ class Answering:
             raise ValueError(
                 f"the new {KINDS[side]}s need ids: ids=[…], or a table of their events or features that has them."
             )
-        longer = known[side].append(newcomers.ids)
-        grown = state.grown(side, newcomers.newcomers, resolve_threads(self.n_threads))
-        added = grown.shape[side] - state.shape[side]
-        if added != len(newcomers.ids):
-            raise ValueError(f"there are {len(newcomers.ids)} ids for {added} new {KINDS[side]}s: give one each.")
-        self.state_ = replace(grown, **{f"{KINDS[side]}_ids": longer})
+        threads = resolve_threads(self.n_threads)
+        self.state_ = with_newcomers(state, side, newcomers.newcomers, newcomers.ids, threads)
         return newcomers.ids.values

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from everypair.check import is_number
 from everypair.data.ids import Ids, id_array, named_filter
 from everypair.data.matching import IdPair, alike, as_events, find_alike, match_events
+from everypair.data.rows import StoredRows
 from everypair.features.named_columns import Seen, aligned_rows, described_rows, ids_of
 from everypair.models.recommend.fitted import Newcomers, ReadsFeatures
 from everypair.models.recommend.positions import KINDS, checked_positions
@@ -44,8 +45,11 @@ def positions_of(value: Any, side: int, entities: Any) -> Array:
     mine, other = ids[side], ids[1 - side]
     names = id_array(entities, f"{kind}s")
     if len(names) and len(mine) and mine.values.dtype == other.values.dtype == names.dtype:
-        strange = names[mine.find(names) < 0]
-        if len(strange) and (other.find(strange) >= 0).all():
+        found = mine.find(names)
+        strange = names[found < 0]
+        if not len(strange):
+            return found
+        if (other.find(strange) >= 0).all():
             raise ValueError(
                 f"{strange[0]!r} is one of the {KINDS[1 - side]}s, not of the {kind}s: are the arguments swapped?"
             )
@@ -96,7 +100,7 @@ def _events_of(known: IdPair, side: int, source: Any, name: str, ids: Ids | None
     other = known[1 - side]
     if _are_lists(source):
         rows = _from_lists(source, other, name, side)
-        return ids, rows if side == LEFT else sp.csr_array(rows.T)
+        return ids, rows if side == LEFT else sp.csr_array(rows.tocsr().T)
     events = as_events(source, name)
     if events is None:
         return ids, source
@@ -124,8 +128,8 @@ def _are_lists(source: Any) -> bool:
     )
 
 
-def _from_lists(source: Iterable[Any], ids: Ids, name: str, side: int) -> Any:
-    """[["blue", "rain"]], or [{"blue": 2.0}] with weights, as a matrix with a row for each of the new."""
+def _from_lists(source: Iterable[Any], ids: Ids, name: str, side: int) -> StoredRows:
+    """[["blue", "rain"]], or [{"blue": 2.0}] with weights, as a row for each of the new."""
     listed = list(source)
     mine, other = KINDS[side], KINDS[1 - side]
     for one in listed:
@@ -135,11 +139,12 @@ def _from_lists(source: Iterable[Any], ids: Ids, name: str, side: int) -> Any:
                 f"{type(one).__name__} {one!r:.40} in the place of a list, as in [[{one!r:.40}]]."
             )
     flat = [entry for one in listed for entry in one]
-    weights = [weight for one in listed for weight in (one.values() if isinstance(one, Mapping) else [1.0] * len(one))]
-    if not all(map(is_number, weights)):
-        raise TypeError(f"{name}: the weights of {{{other}: weight}} must be numbers.")
+    weights = np.ones(len(flat))
+    if any(isinstance(one, Mapping) for one in listed):
+        each = (one.values() if isinstance(one, Mapping) else [1.0] * len(one) for one in listed)
+        given = [weight for one in each for weight in one]
+        if not all(map(is_number, given)):
+            raise TypeError(f"{name}: the weights of {{{other}: weight}} must be numbers.")
+        weights = np.asarray(given, np.float64)
     columns = ids.index(flat, other) if flat else np.empty(0, np.int64)
-    indptr = np.concatenate([[0], np.cumsum([len(one) for one in listed])]).astype(np.int64)
-    rows = sp.csr_array((np.asarray(weights, np.float64), columns, indptr), shape=(len(listed), len(ids)))
-    rows.sum_duplicates()
-    return rows
+    return StoredRows.of_lists(list(map(len, listed)), columns, weights, len(ids))

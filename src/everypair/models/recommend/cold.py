@@ -132,6 +132,8 @@ def learnt_newcomers(state: Any, sides: Any, n_threads: int) -> Any:
             filled = np.array(factors)
             filled[~events] = found(features[~events], n_threads)
             changes[("user_factors", "item_factors")[side]] = filled
+    if sides[0].feature_map is not None:
+        changes["user_centers"] = sides[0].information.features.product(state.feature_weights[0], n_threads)
     return replace(state, cold=tuple(cold), **changes)
 
 

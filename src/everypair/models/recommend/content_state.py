@@ -23,10 +23,10 @@ from everypair.kernels.writable import writable_view
 from everypair.models.codec import storable
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.fitted import Answer, NamedValue, Newcomers
-from everypair.models.recommend.growth import appended, merged, new_events
+from everypair.models.recommend.growth import appended, new_events
 from everypair.models.recommend.item_item_state import signs
 from everypair.models.recommend.pair_scores import scores_of_pairs
-from everypair.models.recommend.positions import checked_columns, checked_rows
+from everypair.models.recommend.positions import checked_columns, stored_rows
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve import Scores
@@ -81,7 +81,7 @@ class ContentState(NamedValue):
 
     def described(self, users: Newcomers, n_threads: int) -> Answer:
         """Scores of new users by their interactions: nothing has to be solved."""
-        return self._answer(StoredRows.of(self._rows_of(users)))
+        return self._answer(self._rows_of(users))
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
         """Scores of the pairs (users[t], items[t])."""
@@ -121,19 +121,23 @@ class ContentState(NamedValue):
         """The same with new users, or with new items, which are known by their features."""
         return self._with_users(newcomers) if side == LEFT else self._with_items(newcomers)
 
-    def refreshed(self, events: Any, users: NDArray[Any], n_threads: int) -> ContentState:
-        """The same with further events of users, whose scores follow from what they have."""
-        return replace(self, interactions=merged(self.interactions, events))
+    def with_events(self, users: NDArray[Any], rows: Any, n_threads: int) -> Answer:
+        """Scores of known users if they had these events."""
+        return self.described(Newcomers(rows), n_threads)
 
-    def _rows_of(self, users: Newcomers) -> Any:
-        """The events of new users, checked (csr, c × n)."""
+    def refreshed(self, interactions: Any, users: NDArray[Any], n_threads: int) -> ContentState:
+        """The same with further events of users, whose scores follow from what they have."""
+        return replace(self, interactions=interactions)
+
+    def _rows_of(self, users: Newcomers) -> StoredRows:
+        """The events of new users, checked (c × n)."""
         if users.features is not None:
             raise ValueError("ContentItems knows users by what they have, not by features of theirs.")
         if users.targets is not None:
             raise ValueError("ContentItems knows no targets: describe new users by interactions alone.")
         if users.events is None:
             raise ValueError("give the interactions of new users.")
-        return checked_rows(users.events, self.shape[1], self.interactions.dtype)
+        return stored_rows(users.events, self.shape[1], self.interactions.dtype)
 
     def _answer(self, seen: StoredRows) -> Answer:
         base, vectors = self.base, self.vectors
@@ -156,7 +160,7 @@ class ContentState(NamedValue):
         return Answer(Scores(rows, n_items, base.dtype, fill), seen)
 
     def _with_users(self, users: Newcomers) -> ContentState:
-        return replace(self, interactions=appended(self.interactions, LEFT, self._rows_of(users)))
+        return replace(self, interactions=appended(self.interactions, LEFT, self._rows_of(users).tocsr()))
 
     def _with_items(self, items: Newcomers) -> ContentState:
         if items.targets is not None:

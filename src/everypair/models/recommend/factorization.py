@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from everypair.check import as_csr
 from everypair.data.pairs import aligned_targets
+from everypair.data.rows import StoredRows
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
 from everypair.features.matrix import Features
@@ -19,8 +19,8 @@ from everypair.models.codec import storable
 from everypair.models.recommend.cold import ColdFactors
 from everypair.models.recommend.explanation import Explanation, explain_pair
 from everypair.models.recommend.factors import TrainedState
-from everypair.models.recommend.fitted import Newcomers
-from everypair.models.recommend.growth import grown_fields, refreshed_users
+from everypair.models.recommend.fitted import Answer, Newcomers
+from everypair.models.recommend.growth import grown_fields, known_with, refreshed_users
 from everypair.models.recommend.positions import KINDS, checked_columns
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_count
@@ -43,6 +43,7 @@ class FactorizationState(TrainedState):
 
     ``targets`` are explicit ones, in the order of the interactions. Pairs of (users, items) entries say what each side
     has: feature weights W, the map from raw features to X, own vectors, a graph. ``weighting`` is that of stored pairs.
+    ``user_centers`` is what features say of the users who are known, for when they have further events.
     """
 
     loss: Loss
@@ -57,6 +58,7 @@ class FactorizationState(TrainedState):
     own_vectors: tuple[bool, bool]
     graphs: tuple[bool, bool]
     weighting: DegreeWeighting | None = None
+    user_centers: Array | None = field(default=None, metadata=TRAINING_ONLY)
     cold: tuple[ColdFactors | None, ColdFactors | None] = (None, None)
 
     def check(self) -> None:
@@ -73,6 +75,8 @@ class FactorizationState(TrainedState):
             cold, reader = self.cold[side], self.feature_maps[side]
             if cold is not None and reader is not None:
                 cold.check(reader.width + reader.fit_intercept, self.user_factors.shape[1])
+        if self.user_centers is not None:
+            check_array("user_centers", self.user_centers, self.shape[LEFT], None)
         if self.targets is not None:
             check_array("targets", self.targets, self.interactions.nnz)
 
@@ -113,7 +117,7 @@ class FactorizationState(TrainedState):
         """Factors of new items by their events, their features, or both."""
         if items.events is None:
             return self.new_factors(RIGHT, None, items, items.targets, n_threads)
-        rows = checked_columns(items.events, len(self.user_factors), self.item_factors.dtype)
+        rows = StoredRows.of(checked_columns(items.events, len(self.user_factors), self.item_factors.dtype))
         targets = None if items.targets is None else as_csr(items.targets, rows.dtype, "targets")[0].T
         return self.new_factors(RIGHT, rows, items, targets, n_threads)
 
@@ -123,7 +127,9 @@ class FactorizationState(TrainedState):
         if rows is None:
             return self.of_newcomers(side, new.features, n_threads)
         aligned = self.aligned_targets(rows, targets)
-        centers = None if new.features is None else self.from_features(side, new.features, rows.shape[0], n_threads)
+        centers = new.centers
+        if new.features is not None:
+            centers = self.from_features(side, new.features, rows.shape[0], n_threads)
         return self.fold_in(side, rows, new.weights, new.values, centers, aligned, n_threads)
 
     def of_newcomers(self, side: int, features: Any, n_threads: int) -> Array:
@@ -143,6 +149,10 @@ class FactorizationState(TrainedState):
         if constant is not None:
             factors[:, constant] = 1
         return factors
+
+    def centers_of(self, features: Any, count: int | None, n_threads: int) -> Array:
+        """What features say of users: XW."""
+        return self.from_features(LEFT, features, count, n_threads)
 
     def map_of(self, side: int) -> FeatureMap:
         """How features of a side are read, or a sentence where training saw none."""
@@ -188,7 +198,7 @@ class FactorizationState(TrainedState):
         if side not in self._fixed_sides:
             factors = self.item_factors if side == LEFT else self.user_factors
             if problem is None:
-                problem = self.row_problem(side, sp.csr_array((0, len(factors)), dtype=factors.dtype))
+                problem = self.row_problem(side, StoredRows.empty(0, len(factors), factors.dtype))
             self._fixed_sides[side] = FixedSide.of(problem, factors, n_threads)
         return self._fixed_sides[side]
 
@@ -219,7 +229,8 @@ class FactorizationState(TrainedState):
         values: ArrayLike | None = None,
         centers: Array | None = None,
     ) -> RowProblem:
-        """The training sub-problem of new rows of a side."""
+        """The training sub-problem of new rows of a side (:class:`StoredRows`, or csr)."""
+        rows = rows if isinstance(rows, StoredRows) else StoredRows.of(rows)
         if self.weighting is not None:
             rows = self.weighting.weighted_rows(rows, self.degrees[side])
         problem = new_rows(
@@ -256,24 +267,24 @@ class OneClassState(FactorizationState):
     def grown(self, side: int, newcomers: Newcomers, n_threads: int) -> OneClassState:
         """The same with new users or items, whose factors are folded in."""
         fold = self.folded_users if side == LEFT else self.folded_items
-        grown: OneClassState = grown_fields(self, side, fold(newcomers, n_threads), newcomers)
+        grown: OneClassState = grown_fields(self, side, fold(newcomers, n_threads), newcomers, n_threads)
         return grown
 
-    def refreshed(self, events: Any, users: NDArray[Any], n_threads: int) -> OneClassState:
-        """The same with further events of users, whose factors must follow from their own pairs alone."""
-        if self.targets is not None or self.graphs[LEFT] or self.feature_maps[LEFT] is not None:
-            raise ValueError(
-                "events of known users cannot be folded into this model, whose users have features, a graph or targets "
-                "of their own: leave them out, or fit it again."
-            )
-        refreshed: OneClassState = refreshed_users(self, events, users, n_threads)
+    def with_events(self, users: NDArray[Any], rows: Any, n_threads: int) -> Answer:
+        """Scores of known users if they had these events."""
+        return self.described(known_with(self, users, rows), n_threads)
+
+    def refreshed(self, interactions: Any, users: NDArray[Any], n_threads: int) -> OneClassState:
+        """The same with further events of users, whose factors follow from these and from their features."""
+        refreshed: OneClassState = refreshed_users(self, interactions, users, n_threads)
         return refreshed
 
 
-def stored_row(state: FactorizationState, user: int) -> tuple[Any, Array | None]:
+def stored_row(state: FactorizationState, user: int) -> tuple[StoredRows, Array | None]:
     """The stored pairs of a training user, and their explicit targets."""
     stored = slice(state.interactions.indptr[user], state.interactions.indptr[user + 1])
-    return state.interactions[[user]], None if state.targets is None else state.targets[stored]
+    row = StoredRows.taken(state.interactions, np.array([user]))
+    return row, None if state.targets is None else state.targets[stored]
 
 
 def check_description(rows: Any, new: Newcomers) -> None:

@@ -64,7 +64,7 @@ class OneClassParameters(SideParameters, Training):
         "auto",
         '"newton" solves rows by Newton–CG, and a side with features or a graph by trust-region Newton ("tron"); '
         '"auto" is that with both sides balanced and momentum between sweeps, everypair.Newton(cg_steps=…) sets '
-        'steps; "tron", "newton-linesearch" and "gradient" move all parameters of a side together; "block", '
-        '"als", "cd", "sg-reform", "sg-bsearch" and "sg-dense" are there to be compared (see '
-        "everypair.solvers.choose).",
+        'steps; "tron" moves all parameters of a side together; "newton-linesearch", "gradient", "nonlinear-cg", '
+        '"gradient-region", "block", "als", "cd", "sg-reform", "sg-bsearch" and "sg-dense" are there to be compared '
+        "(see everypair.solvers.choose).",
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from everypair.data.rows import StoredRows
 from everypair.models.codec import storable
 from everypair.models.recommend.fitted import Answer, NamedValue, Newcomers
-from everypair.models.recommend.positions import checked_rows
+from everypair.models.recommend.positions import stored_rows
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.retrieve import Scores
@@ -67,18 +67,18 @@ class FactorState(NamedValue):
         if users.events is None:
             seen = StoredRows.empty(len(left), len(self.item_factors), left.dtype)
         else:
-            seen = StoredRows.of(self.rows_of(users))
+            seen = self.rows_of(users)
         return Answer(Scores.of_index(left.astype(self.index.dtype, copy=False), self.index), seen)
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
         """Scores of the pairs (users[t], items[t])."""
         return Scores.of_index(self.user_factors, self.index).pairs(users, items, n_threads)
 
-    def rows_of(self, users: Newcomers) -> Any:
-        """The events of new users, checked (csr, c × n)."""
-        return checked_rows(users.events, len(self.item_factors), self.item_factors.dtype)
+    def rows_of(self, users: Newcomers) -> StoredRows:
+        """The events of new users, checked (c × n)."""
+        return stored_rows(users.events, len(self.item_factors), self.item_factors.dtype)
 
-    def events_alone(self, users: Newcomers) -> Any:
+    def events_alone(self, users: Newcomers) -> StoredRows:
         """The events of new users of a model that knows neither features nor targets."""
         if users.features is not None:
             raise ValueError("this model was fitted without features: describe new users by interactions.")

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from numpy.typing import NDArray
 
+from everypair.data.event_log import EventLog
 from everypair.data.ids import Ids
 from everypair.data.rows import StoredRows
 from everypair.features.feature_map import FeatureMap
@@ -25,7 +26,7 @@ class Newcomers:
     """Users or items that training did not see: their events, their features, or both.
 
     ``events`` has a row per new user (c × n) or a column per new item (m × c), ``targets`` has its pattern; ``weights``
-    and ``values`` are their p and their rows of Ũ.
+    and ``values`` are their p and their rows of Ũ; ``centers`` is what features say of them, if that is known already.
     """
 
     events: Any = None
@@ -33,6 +34,7 @@ class Newcomers:
     targets: Any = None
     weights: Any = None
     values: Any = None
+    centers: Any = None
 
 
 class Answer(NamedTuple):
@@ -128,11 +130,15 @@ class Grows(Protocol):
 
 
 @runtime_checkable
-class Refreshes(Protocol):
+class Refreshes(Grows, Protocol):
     """Users who are known take in further events: what follows from their own events is solved again."""
 
-    def refreshed(self, events: Any, users: NDArray[Any], n_threads: int) -> Self:
-        """The value with further events of the ``users``, or a sentence on why that cannot be."""
+    def with_events(self, users: NDArray[Any], rows: Any, n_threads: int) -> Answer:
+        """Scores of known users if they had these events (csr, a row per user), or a sentence on why there are none."""
+        ...
+
+    def refreshed(self, interactions: Any, users: NDArray[Any], n_threads: int) -> Self:
+        """The value with these interactions in the place of its own, which differ in the rows of the ``users``."""
         ...
 
 
@@ -147,14 +153,18 @@ class ReadsFeatures(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class NamedValue:
-    """Ids of users and items, both or neither: a model fitted on a matrix knows positions only."""
+    """Ids of users and items, both or neither: a model fitted on a matrix knows positions only.
+
+    ``log`` is what a model with ids remembers of the events that it has read.
+    """
 
     user_ids: Ids | None = None
     item_ids: Ids | None = None
+    log: EventLog | None = None
 
     def without_ids(self) -> Self:
         """The same value, of positions alone."""
-        return replace(self, user_ids=None, item_ids=None)
+        return replace(self, user_ids=None, item_ids=None, log=None)
 
 
 CAPABILITIES: dict[str, type] = {
@@ -165,4 +175,5 @@ CAPABILITIES: dict[str, type] = {
     "fold_in_items": FoldsInItems,
     "add_users": Grows,
     "add_items": Grows,
+    "update": Refreshes,
 }

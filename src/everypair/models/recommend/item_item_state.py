@@ -18,9 +18,9 @@ from everypair.kernels.stored_pairs import sparse_dense
 from everypair.models.codec import storable
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.fitted import Answer, NamedValue, Newcomers
-from everypair.models.recommend.growth import appended, merged
+from everypair.models.recommend.growth import appended
 from everypair.models.recommend.pair_scores import scores_of_pairs
-from everypair.models.recommend.positions import checked_columns, checked_rows
+from everypair.models.recommend.positions import checked_columns, checked_rows, stored_rows
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.parallel import even_chunks
@@ -97,7 +97,7 @@ class ItemItemState(NamedValue):
             raise ValueError("ItemItem knows users by their interactions alone, not by features.")
         if users.targets is not None:
             raise ValueError("ItemItem knows no targets: describe new users by interactions alone.")
-        return self._answer(StoredRows.of(checked_rows(users.events, self.shape[1], self.interactions.dtype)))
+        return self._answer(stored_rows(users.events, self.shape[1], self.interactions.dtype))
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
         """Scores of the pairs (users[t], items[t])."""
@@ -143,9 +143,13 @@ class ItemItemState(NamedValue):
             raise ValueError("ItemItem knows no targets: describe what is new by interactions alone.")
         return self._with_users(newcomers) if side == LEFT else self._with_items(newcomers, n_threads)
 
-    def refreshed(self, events: Any, users: NDArray[Any], n_threads: int) -> ItemItemState:
+    def with_events(self, users: NDArray[Any], rows: Any, n_threads: int) -> Answer:
+        """Scores of known users if they had these events."""
+        return self.described(Newcomers(rows), n_threads)
+
+    def refreshed(self, interactions: Any, users: NDArray[Any], n_threads: int) -> ItemItemState:
         """The same with further events of users, whose scores follow from what they have."""
-        return replace(self, interactions=merged(self.interactions, events))
+        return replace(self, interactions=interactions)
 
     def _answer(self, seen: StoredRows) -> Answer:
         coefficients, base, x = self.coefficients, self.base, np.sign(seen.data)

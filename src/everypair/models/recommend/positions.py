@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from everypair.check import as_csr
+from everypair.check import as_csr, as_dtype
+from everypair.data.rows import StoredRows
 
 KINDS = ("user", "item")
 
@@ -36,9 +36,12 @@ def checked_positions(values: ArrayLike, size: int, kind: str) -> NDArray[np.int
     return array.astype(np.int64)
 
 
-def checked_rows(interactions: Any, width: int, dtype: Any, what: str = "interactions") -> Any:
+def stored_rows(interactions: Any, width: int, dtype: Any, what: str = "interactions") -> StoredRows:
     """Check the rows of new users (c × n): like training data, but rows may all be empty."""
-    rows, _ = as_csr(interactions, dtype, what)
+    if isinstance(interactions, StoredRows) and len(interactions.indptr) > 1:
+        rows: Any = interactions.with_data(as_dtype(interactions.data, dtype))
+    else:
+        rows, _ = as_csr(interactions, dtype, what)
     if rows.shape[1] != width:
         raise ValueError(
             f"{what} must have one column per training item ({width}), got shape {rows.shape}; new entities are rows."
@@ -47,11 +50,16 @@ def checked_rows(interactions: Any, width: int, dtype: Any, what: str = "interac
         raise ValueError(f"{what} has NaN or infinite values.")
     if np.any(rows.data == 0):
         raise ValueError(f"{what} stores explicit zeros: call eliminate_zeros() first.")
-    return sp.csr_array(rows)
+    return rows if isinstance(rows, StoredRows) else StoredRows.of(rows)
+
+
+def checked_rows(interactions: Any, width: int, dtype: Any, what: str = "interactions") -> Any:
+    """The same as a matrix."""
+    return stored_rows(interactions, width, dtype, what).tocsr()
 
 
 def checked_columns(interactions: Any, height: int, dtype: Any, what: str = "columns") -> Any:
-    """Check the columns of new items (m × c) and return them as rows (c × m)."""
+    """Check the columns of new items (m × c) and return them as rows (c × m), a matrix."""
     columns, _ = as_csr(interactions, dtype, what)
     if columns.shape[0] != height:
         raise ValueError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from everypair.check import as_frame
+from everypair.data.event_log import EventLog
 from everypair.data.matching import IdPair, as_events, held_out_matrix
 from everypair.features.named_columns import aligned_rows
 from everypair.models.recommend.positions import KINDS
@@ -16,18 +17,22 @@ BOTH_OR_NEITHER = "give both as events with ids, or both as matrices of the same
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Interactions as a matrix, ids where they had some, features, validation and times in the same order."""
+    """Interactions as a matrix, ids where they had some, features, validation and times in the same order.
+
+    ``log`` is what is remembered of events.
+    """
 
     matrix: Any
     ids: IdPair | None
     features: tuple[Any, Any]
     validation: Any
     times: Any
+    log: EventLog | None = None
 
     def named(self, value: V) -> V:
         """A fitted value with these ids."""
         users, items = (None, None) if self.ids is None else self.ids
-        return replace(value, user_ids=users, item_ids=items)  # type: ignore[type-var]
+        return replace(value, user_ids=users, item_ids=items, log=self.log)  # type: ignore[type-var]
 
 
 def training_data(
@@ -60,7 +65,8 @@ def training_data(
     held_out = None if validation is None else as_events(validation, "validation")
     if held_out is not None:
         validation = held_out_matrix(held_out, ids, "validation")
-    return TrainingData(events.matrix, ids, features, validation, events.times if times is None else times)
+    times = events.times if times is None else times
+    return TrainingData(events.matrix, ids, features, validation, times, EventLog.of(events))
 
 
 def aligned_features(features: tuple[Any, Any], ids: IdPair) -> tuple[Any, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,16 +25,13 @@ from everypair.models.parameters import (
 )
 from everypair.models.recommend.attributes import FactorizationAttributes
 from everypair.models.recommend.defaults import auto_negative_weight
-from everypair.models.recommend.factorization import FactorizationState, check_description, check_rank
-from everypair.models.recommend.fitted import Newcomers
-from everypair.models.recommend.growth import grown_fields
-from everypair.models.recommend.positions import KINDS
+from everypair.models.recommend.factorization import check_rank
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.training_data import training_data
+from everypair.models.recommend.two_tower_start import starting_parameters
+from everypair.models.recommend.two_tower_state import TwoTowerState, checked_towers, tower_names
 from everypair.neural.activations import ACTIVATIONS
-from everypair.neural.fold_in import folded_rows
-from everypair.neural.functions import REGISTERED, PureTower
-from everypair.neural.inputs import Inputs
+from everypair.neural.functions import PureTower
 from everypair.neural.layers import Layers
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.adam import AdamState
@@ -46,70 +43,18 @@ from everypair.neural.optimizers.newton import NewtonState
 from everypair.neural.optimizers.state import evaluated
 from everypair.neural.penalties import Penalties
 from everypair.neural.sides import SidePlan
-from everypair.neural.towers import Perceptron
-from everypair.neural.trees import Both
 from everypair.problem.layout import LEFT, RIGHT, Layout
 from everypair.problem.losses import Loss, get_loss
 from everypair.problem.negatives import Negatives, Scheme, Value, check_scheme, resolve_value
 from everypair.problem.ridge import Ridge
-from everypair.solvers.fold_in import solve_to_optimum
 from everypair.solvers.loop import Callback, checked_callbacks
 from everypair.training.train import train
 from everypair.training.validation import make_validator
-from everypair.types import Array
 
 REG_SHARE = 0.2  # reg="auto", in units of the mean number of positives of an entity
 AUTO_DROPOUT = 0.5
 for _cls in (AdamState, DampedState, DescentState, GaussNewton, NewtonState, StochasticState):
     storable(_cls)
-
-
-@storable
-@dataclass(frozen=True, kw_only=True)
-class TwoTowerState(FactorizationState):
-    """Parameters of both towers, the fields of :class:`Layers`, and the names of towers brought along.
-
-    ``functions`` are those towers themselves where they have no name: such a value cannot be written down.
-    """
-
-    negative_weight: float
-    theta: tuple[Any, Any]
-    layers: tuple[Any, ...]
-    towers: tuple[str | None, str | None]
-    functions: Any = None
-
-    def new_factors(self, side: int, rows: Any, new: Newcomers, targets: Any, n_threads: int) -> Array:
-        """Features go through the tower; events find the row of ids that training would have given."""
-        check_description(rows, new)
-        plan, theta = self._plan(side, n_threads), self.theta[side]
-        if new.features is not None:
-            self.map_of(side)
-        if rows is None:
-            count = self.map_of(side)(new.features, None, plan.dtype).shape[0]
-            return plan.tower(count, new.features, with_ids=False).at(theta).factors
-        problem = self.row_problem(side, rows, self.aligned_targets(rows, targets), new.weights, new.values)
-        other = self.item_factors if side == LEFT else self.user_factors
-        if plan.function is not None:
-            if new.features is not None:
-                raise ValueError("with towers of your own describe new entities by interactions or by features.")
-            return solve_to_optimum(problem, other, n_threads)
-        centers = plan.feature_product(theta, rows.shape[0], new.features)
-        tower = Perceptron(Inputs(len(centers)), plan.layers, plan.dtype)
-        return folded_rows(tower, theta, centers, problem, other, self.reg[side], n_threads)
-
-    def grown(self, side: int, newcomers: Newcomers, n_threads: int) -> TwoTowerState:
-        """The same with new users or items, whose embeddings are folded in."""
-        fold = self.folded_users if side == LEFT else self.folded_items
-        grown: TwoTowerState = grown_fields(self, side, fold(newcomers, n_threads), newcomers)
-        return grown
-
-    def _plan(self, side: int, n_threads: int) -> SidePlan:
-        name = self.towers[side]
-        function = checked_towers(self.functions if name is None else (name, name))[side]
-        return SidePlan(
-            side, Layers(*self.layers), function, self.own_vectors[side], self.feature_maps[side],
-            self.item_factors.dtype, n_threads,
-        )  # fmt: skip
 
 
 @estimator
@@ -212,7 +157,8 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         """Learn both towers from interactions: events with ids, or a matrix (users × items).
 
         Arguments are those of :meth:`OneClassMF.fit`, without graphs. ``start`` is a fitted model with factors, such as
-        a :class:`~everypair.OneClassMF`, on the same users and items: ids start from its factors.
+        a :class:`~everypair.OneClassMF`, on the same users and items: training starts with its scores, to which the
+        rows of ids and the layers are set. A TwoTower of the same towers gives its parameters.
         """
         values = checked(self)
         layers = Layers(values.widths, values.rank, values.activation, values.layer_biases, values.temperature)
@@ -243,7 +189,7 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         left, right = (plan.tower(count, one) for plan, count, one in zip(plans, pairs.shape, data.features))
         reg = Penalties.same(ridge.reg[LEFT]), Penalties.same(ridge.reg[RIGHT])
         objective = TowerObjective(pairs, loss, negatives, (left, right), reg, dtype=dtype, n_threads=threads)
-        theta = starting_parameters(objective, start, random)
+        theta = starting_parameters(objective, start, (layers, functions), random)
         solver = make_optimizer(self.optimizer, objective, values.learning_rate, dropout, int(random.integers(2**31)))
         outcome = train(
             solver, solver.fresh(theta), stop_rules(values), validate=validate,
@@ -254,6 +200,9 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         if found.left is None:  # interrupted before the first sweep was over
             point = objective.at(found.theta)
             found = replace(found, **evaluated(point, 0))
+        centers = None
+        if plans[LEFT].feature_map is not None and functions[LEFT] is None:
+            centers = plans[LEFT].feature_product(found.theta[LEFT], pairs.shape[LEFT], data.features[LEFT])
         names = tower_names(self.towers)
         own = tuple(function if name is None else None for function, name in zip(functions, names))
         self.state_ = data.named(
@@ -264,7 +213,7 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
                 feature_weights=(None, None), feature_maps=(plans[LEFT].feature_map, plans[RIGHT].feature_map),
                 feature_reg=(None, None), own_vectors=values.own_vectors, graphs=(False, False),
                 negative_weight=weight, theta=found.theta, layers=tuple(layers), towers=names,
-                functions=None if own == (None, None) else own,
+                functions=None if own == (None, None) else own, user_centers=centers,
             )
         )  # fmt: skip
         return self
@@ -299,60 +248,6 @@ def auto_tower_reg(reg: Any, pairs: Pairs) -> Any:
         return reg
     entities = np.count_nonzero(pairs.left_counts) + np.count_nonzero(pairs.right_counts)
     return REG_SHARE * pairs.n_positives / int(entities)
-
-
-def starting_parameters(objective: TowerObjective, start: Any, random: np.random.Generator) -> Both:
-    """Random parameters; ids start from the factors of ``start``, if given, and at zero without a stored pair."""
-    if start is not None and not any(isinstance(one, Perceptron) and one.inputs.ids for one in objective.towers):
-        raise ValueError("start gives ids their first values, and no side of this model has ids of its own.")
-    left, right = (tower.start(random) for tower in objective.towers)
-    for side, theta in enumerate((left, right)):
-        tower = objective.towers[side]
-        if not isinstance(tower, Perceptron) or not tower.inputs.ids:
-            continue
-        if start is not None:
-            factors = np.asarray((start.user_factors_, start.item_factors_)[side])
-            _fill(theta["ids"], factors, KINDS[side])
-        rows = objective.factor_space.rows[side]
-        theta["ids"][np.diff(rows.indptr) == 0] = 0
-    return left, right
-
-
-def _fill(ids: Array, factors: Array, side: str) -> None:
-    """Put learnt factors into the first columns of the rows of ids."""
-    if len(factors) != len(ids) or factors.shape[1] > ids.shape[1]:
-        raise ValueError(
-            f"start has {side} factors of shape {factors.shape}: there must be {len(ids)} rows, and at most "
-            f"{ids.shape[1]} columns, the width of the first layer."
-        )
-    ids[:, : factors.shape[1]] = factors
-
-
-def checked_towers(towers: Any) -> tuple[PureTower | None, PureTower | None]:
-    """The towers of users and items brought along, by themselves or by name; ``None`` is the built-in one."""
-    both = (towers, towers) if towers is None or isinstance(towers, str | PureTower) else towers
-    if not isinstance(both, tuple | list) or len(both) != 2:
-        raise ValueError(
-            f"towers must be a PureTower, a registered name, a (users, items) pair or None, got {towers!r}."
-        )
-    found: list[PureTower | None] = []
-    for one in both:
-        if isinstance(one, str):
-            if one not in REGISTERED:
-                known = ", ".join(map(repr, REGISTERED)) or "none yet"
-                raise ValueError(f"no tower is registered as {one!r} (registered: {known}); see register_tower.")
-            one = REGISTERED[one]
-        elif one is not None and not isinstance(one, PureTower):
-            raise ValueError(f"a tower must be a PureTower, a registered name or None, got {one!r}.")
-        found.append(one)
-    return found[LEFT], found[RIGHT]
-
-
-def tower_names(towers: Any) -> tuple[str | None, str | None]:
-    """The names of registered towers."""
-    both = (towers, towers) if towers is None or isinstance(towers, str | PureTower) else towers
-    left, right = (one if isinstance(one, str) else None for one in both)
-    return left, right
 
 
 def checked_widths(widths: Any) -> tuple[int, ...]:

@@ -41,7 +41,7 @@ class MaskedKernelRidge:
     >>> from everypair.solvers.kernel_ridge.products import DenseKernel, IdentityKernel
     >>> pattern = Observed.from_matrix([[1.0, np.nan], [0.0, 2.0]])
     >>> alike = DenseKernel(np.array([[1.0, 0.5], [0.5, 1.0]]))  # both rows are alike by half
-    >>> system = MaskedKernelRidge(pattern, alike, IdentityKernel(), ridge=1.0, n_threads=1)
+    >>> system = MaskedKernelRidge(pattern, alike, IdentityKernel(2), ridge=1.0, n_threads=1)
     >>> a = system.solve(pattern.values[:, None], tol=1e-12).values
     >>> system.completed(a[:, 0]).round(3).tolist()
     [[0.467, 0.5], [0.133, 1.0]]

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import Ridge
 
-from everypair.models.multilabel.rivals import CPLST, PLST, BinaryRelevance
+from everypair.models.multilabel.rivals import CPLST, PLST, BinaryRelevance, LabelCCA
 from everypair.models.multilabel.rivals import label_space as module
 from everypair.models.multilabel.rivals.ridge import RidgeSolver
 
@@ -17,7 +17,7 @@ def problem(n=80, d=12, labels=7, seed=0):
 
 X, Y = problem()
 C = np.random.default_rng(1).random(len(X)) + 0.2
-BOTH = [PLST, CPLST]
+ALL = [PLST, CPLST, LabelCCA]
 
 
 def plain(model, rank, **parameters):
@@ -44,7 +44,7 @@ def test_without_a_ridge_a_rank_deficient_matrix_gets_the_least_norm():
     np.testing.assert_allclose(RidgeSolver(A, 0.0).weights(Y * 1.0), np.linalg.pinv(A) @ Y, atol=1e-8)
 
 
-@pytest.mark.parametrize("model", BOTH)
+@pytest.mark.parametrize("model", ALL)
 @pytest.mark.parametrize("weights", [None, C])
 def test_with_all_codes_they_are_ridge_regression_of_the_shifted_labels(model, weights):
     fitted = plain(model, 7, reg=0.8).fit(X, Y, sample_weight=weights)
@@ -121,7 +121,7 @@ def test_cplst_reaches_a_lower_objective_than_plst(rank):
         assert conditional < np.sum((X @ W - Z @ V) ** 2) + reg * np.sum(W**2) + np.sum((Z - Z @ V @ V.T) ** 2)
 
 
-@pytest.mark.parametrize("model", BOTH)
+@pytest.mark.parametrize("model", ALL)
 def test_sparse_equals_dense_and_float32_stays(model):
     sparse_X = X * (np.random.default_rng(5).random(X.shape) < 0.5)
     dense = model(rank=3).fit(sparse_X, Y)
@@ -131,7 +131,7 @@ def test_sparse_equals_dense_and_float32_stays(model):
     assert single.predict_scores(sparse_X.astype(np.float32)).dtype == np.float32
 
 
-@pytest.mark.parametrize("model", BOTH)
+@pytest.mark.parametrize("model", ALL)
 def test_more_codes_than_labels_are_as_many_as_labels(model):
     assert model(rank=100).fit(X, Y).decoder_.shape == (7, 7)
 
@@ -147,7 +147,7 @@ def test_all_codes_equal_binary_relevance_where_the_mean_lies_in_the_features():
     np.testing.assert_allclose(scores[1], scores[2], atol=1e-6)
 
 
-@pytest.mark.parametrize("model", BOTH)
+@pytest.mark.parametrize("model", ALL)
 def test_bad_input_gets_a_sentence(model):
     with pytest.raises(ValueError, match="rank must be an integer"):
         model(rank=0).fit(X, Y)
@@ -155,6 +155,28 @@ def test_bad_input_gets_a_sentence(model):
         model(rank=2, reg=-1.0).fit(X, Y)
     with pytest.raises(ValueError, match="cannot learn from missing labels"):
         model(rank=2).fit(X, Y, mask=Y > 0)
+
+
+@pytest.mark.parametrize("weights", [None, C])
+def test_canonical_directions_are_those_of_whitened_features_and_labels(weights):
+    fitted = plain(LabelCCA, 3, reg=0.0).fit(X, Y, sample_weight=weights)
+    root = np.sqrt(np.ones(len(X)) if weights is None else weights)[:, None]
+    A, Z = root * X, root * (Y - np.average(Y, axis=0, weights=weights))
+    left, right = np.linalg.svd(A, full_matrices=False)[0], np.linalg.svd(Z, full_matrices=False)[0]
+    variates = right @ np.linalg.svd(left.T @ right)[2][:3].T  # of the labels, orthonormal
+    expected = left @ left.T @ variates @ variates.T @ Z
+    np.testing.assert_allclose(root * (fitted.predict_scores(X) - fitted.mean_), expected, atol=1e-9)
+
+
+def test_labels_that_do_not_vary_are_no_direction():
+    labels = np.column_stack([Y, Y[:, 0], np.ones(len(Y), int)])
+    model = plain(LabelCCA, 9, reg=0.3).fit(X, labels)
+    assert model.decoder_.shape == (9, 7)
+    expected = plain(PLST, 7, reg=0.3).fit(X, Y).predict_scores(X)
+    np.testing.assert_allclose(model.predict_scores(X)[:, :7], expected, atol=1e-9)
+    np.testing.assert_allclose(
+        model.predict_scores(X)[:, 7:], np.column_stack([expected[:, 0], np.ones(80)]), atol=1e-9
+    )
 
 
 def test_directions_have_one_sign():

@@ -9,12 +9,7 @@ V minimises ‖XW − ZV‖² + reg ‖W‖² + ‖Z − ZVVᵀ‖² over orthon
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from everypair.models.multilabel.rivals.label_space import LabelSpaceClassifier, Matrix
-from everypair.models.multilabel.rivals.ridge import RidgeSolver
+from everypair.models.multilabel.rivals.label_space import LabelGrams, LabelSpaceClassifier, Matrix, leading
 from everypair.models.parameters import estimator
 
 
@@ -22,11 +17,11 @@ from everypair.models.parameters import estimator
 class CPLST(LabelSpaceClassifier):
     """Ridge regression to the directions of label space that the features explain best.
 
-    Only V differs from ``PLST``. The n × n hat matrix H is never formed:
-    ZᵀHZ = (ZᵀX) W with W the ridge regression of all labels, from the smaller normal equations.
+    Only V differs from ``PLST``.
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
     >>> CPLST(rank=1, reg=0.1).fit(X, Y).predict([[1.0, 0.0], [0.0, 1.0]])
@@ -34,9 +29,7 @@ class CPLST(LabelSpaceClassifier):
            [0, 1]])
     """
 
-    def _label_gram(self, solver: RidgeSolver, Y: Any, mean: Matrix, weights: Matrix) -> Matrix:
-        """ZᵀCZ reduced to what the features explain, (XᵀCZ)ᵀ W."""
-        ones = np.ones((len(weights), 1))
-        correlations = solver.correlations(Y) - solver.correlations(ones) * mean
-        explained = correlations.T @ (solver.weights(Y) - solver.weights(ones) * mean)
-        return np.asarray(explained + explained.T) / 2
+    def _directions(self, grams: LabelGrams, rank: int) -> tuple[Matrix, Matrix]:
+        """Leading eigenvectors of ZᵀHZ."""
+        V = leading(grams.explained(), rank)
+        return V, V

@@ -1,7 +1,10 @@
-"""Codes of the labels in an orthonormal basis of few directions, a ridge regression to them, and back.
+"""Codes of the labels along few directions, a ridge regression to them, and back.
 
-Z = Y − 1ȳᵀ,   V = directions of label space (L × k),
-W = argmin ½ ‖ZV − XW‖² + ½ reg ‖W‖²,   s_i = x_i W Vᵀ + ȳ
+    Z = Y − 1ȳᵀ,   P = directions of label space (L × k),   T = ZP the codes,   V = what decodes them (L × k)
+    W = argmin ½ ‖T − XW‖² + ½ reg ‖W‖²,   s_i = x_i W Vᵀ + ȳ
+
+Directions come from what labels have in common, ZᵀCZ, and the part of it that features explain, ZᵀHZ with the hat
+matrix H of the ridge regression; C are the rows' weights. Orthonormal directions decode themselves, V = P.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair import check
@@ -39,9 +43,31 @@ class LabelCodes:
         return np.asarray((X @ self.codes) @ self.decoder.T + self.mean)
 
 
+@dataclass(frozen=True)
+class LabelGrams:
+    """The two L × L matrices that directions are found from."""
+
+    solver: RidgeSolver
+    Y: Any
+    mean: Matrix
+    weights: Matrix
+
+    def total(self) -> Matrix:
+        """ZᵀCZ."""
+        product = (sp.diags_array(self.weights) @ self.Y).T @ self.Y
+        return np.asarray(product.toarray()) - self.weights.sum() * np.outer(self.mean, self.mean)
+
+    def explained(self) -> Matrix:
+        """ZᵀHZ = (XᵀCZ)ᵀ W with W the ridge regression of all labels; H itself, n × n, is never formed."""
+        ones = np.ones((len(self.weights), 1))
+        correlations = self.solver.correlations(self.Y) - self.solver.correlations(ones) * self.mean
+        explained = correlations.T @ (self.solver.weights(self.Y) - self.solver.weights(ones) * self.mean)
+        return np.asarray(explained + explained.T) / 2
+
+
 @estimator
 class LabelSpaceClassifier(LinearClassifier):
-    """Base of regressions to label space: a subclass tells whose leading eigenvectors V are."""
+    """Base of regressions to label space: a subclass tells its directions P and the decoder V."""
 
     rank: int = parameter(
         10,
@@ -69,12 +95,12 @@ class LabelSpaceClassifier(LinearClassifier):
         Y = labels.positives.astype(np.float64)
         mean = np.asarray(weights @ Y) / weights.sum()
         solver = RidgeSolver(X, parameters.reg, sample_weight)
-        V = leading(self._label_gram(solver, Y, mean, weights), min(parameters.rank, n_labels))
-        codes = solver.weights(np.asarray(Y @ V) - mean @ V)
+        P, V = self._directions(LabelGrams(solver, Y, mean, weights), min(parameters.rank, n_labels))
+        codes = solver.weights(np.asarray(Y @ P) - mean @ P)
         return LabelCodes(codes.astype(X.dtype), V.astype(X.dtype), mean.astype(X.dtype))
 
-    def _label_gram(self, solver: RidgeSolver, Y: Any, mean: Matrix, weights: Matrix) -> Matrix:
-        """The L × L matrix whose leading eigenvectors are V."""
+    def _directions(self, grams: LabelGrams, rank: int) -> tuple[Matrix, Matrix]:
+        """P and V."""
         raise NotImplementedError
 
 

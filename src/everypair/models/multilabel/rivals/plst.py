@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-import scipy.sparse as sp
-
-from everypair.models.multilabel.rivals.label_space import LabelSpaceClassifier, Matrix
-from everypair.models.multilabel.rivals.ridge import RidgeSolver
+from everypair.models.multilabel.rivals.label_space import LabelGrams, LabelSpaceClassifier, Matrix, leading
 from everypair.models.parameters import estimator
 
 
@@ -27,6 +21,7 @@ class PLST(LabelSpaceClassifier):
 
     Examples
     --------
+    >>> import numpy as np
     >>> X = np.array([[1.0, 0.0], [0.9, 0.1], [0.1, 0.9], [0.0, 1.0]])
     >>> Y = np.array([[1, 0], [1, 0], [0, 1], [0, 1]])
     >>> PLST(rank=1, reg=0.1).fit(X, Y).predict([[1.0, 0.0], [0.0, 1.0]])
@@ -34,7 +29,7 @@ class PLST(LabelSpaceClassifier):
            [0, 1]])
     """
 
-    def _label_gram(self, solver: RidgeSolver, Y: Any, mean: Matrix, weights: Matrix) -> Matrix:
-        """ZᵀCZ."""
-        product = (sp.diags_array(weights) @ Y).T @ Y
-        return np.asarray(product.toarray()) - weights.sum() * np.outer(mean, mean)
+    def _directions(self, grams: LabelGrams, rank: int) -> tuple[Matrix, Matrix]:
+        """Leading eigenvectors of ZᵀCZ."""
+        V = leading(grams.total(), rank)
+        return V, V

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from everypair import check
 from everypair.data.pairs import Pairs
 from everypair.data.splits import hold_out
+from everypair.metrics.patterns import positive_pattern
 from everypair.models.estimator import FittedAttribute
 from everypair.models.parameters import Threads, checked, estimator, parameter
 from everypair.models.recommend.blend.foreign import value_of
@@ -18,6 +19,7 @@ from everypair.models.recommend.blend.members import check_members, reads_featur
 from everypair.models.recommend.blend.scale import scale_gram, scaled, zero_of
 from everypair.models.recommend.blend.state import BlendState
 from everypair.models.recommend.blend.weights import search_weights
+from everypair.models.recommend.content_items import ContentItems
 from everypair.models.recommend.defaults import auto_rank, auto_weighting
 from everypair.models.recommend.item_item import ItemItem
 from everypair.models.recommend.one_class import OneClassMF
@@ -26,7 +28,7 @@ from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.training_data import TrainingData, training_data
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
 
-ITEM_ITEM_WEIGHT = 0.3  # of an ItemItem beside the 1 of every other member
+LESSER_WEIGHT = 0.3  # of an ItemItem and a ContentItems beside the 1 of every other member
 
 
 @estimator
@@ -41,11 +43,16 @@ class Blend(Threads, Recommender):
     factors alone, and 4 to 5 times where those take less than half a second. Top lists are exact and never need the
     scores of all users at once.
 
+    With ``item_features`` a :class:`~everypair.ContentItems` is the third. What content is worth differs more from data
+    to data than anything else, so its weight is found on held-out entries; where no user has two events there is
+    nothing to hold out and nothing that users have in common, and content speaks alone.
+
     Attributes
     ----------
     models_, weights_ : the fitted models and their weights.
-    search_ : what ``"auto"`` tried, a dict each: ``"weights"``, ``"ndcg@10"`` on held-out entries and its
-        ``"standard_error"``, ``"gain"`` over the fixed weights and ``"gain_standard_error"``.
+    search_ : what was tried on held-out entries, a dict each: ``"weights"``, ``"ndcg@10"`` (with content
+        ``"recall@100"`` as well, and the mean of both decides), its ``"standard_error"``, ``"gain"`` over the fixed
+        weights and ``"gain_standard_error"``.
 
     Examples
     --------
@@ -61,17 +68,18 @@ class Blend(Threads, Recommender):
     models: Sequence[Any] | None = parameter(
         None,
         "recommenders to blend, fitted anew; None is OneClassMF (its rank and weighting by the number of users "
-        "and items) and ItemItem(). Anything with fit and score_users(users=…, interactions=…) will do.",
+        "and items), ItemItem() and, with item_features, ContentItems(). Anything with fit and score_users(users=…, "
+        "interactions=…) will do.",
     )
     weights: Sequence[float] | str | None = parameter(
         None,
-        'one number ≥ 0 per model; None is 0.3 for an ItemItem and 1 for every other model; "auto" finds them on '
-        "held-out entries: all models are fitted twice.",
+        "one number ≥ 0 per model; None is 0.3 for an ItemItem, 1 for every other model, and found on held-out entries "
+        'for a ContentItems; "auto" finds them all there. Where entries are held out all models are fitted twice.',
     )
     held_out: str = parameter(
         "random",
-        'what "auto" holds out, like what the model is for: "random" entries, every user\'s "last" one, or the '
-        'latest tenth by "time"; the latter two need fit(…, times=…).',
+        'what is held out to find weights, like what the model is for: "random" entries, every user\'s "last" one, or '
+        'the latest tenth by "time"; the latter two need fit(…, times=…).',
     )
     random_state: Any = parameter(None, "seed of the models that have none of their own.")
 
@@ -87,29 +95,31 @@ class Blend(Threads, Recommender):
         """Fit every model on interactions, events or a matrix as :meth:`OneClassMF.fit` takes.
 
         Features go to those that read them. ``times`` (which events have) has a time for every stored pair (a sparse
-        matrix, or an array in row-major order) and is used to hold out late entries with ``weights="auto"`` alone.
+        matrix, or an array in row-major order) and is used to hold out late entries where weights are found, alone.
         Ctrl-C keeps the models fitted so far, the last as far as it came, and warns.
         """
         threads = checked(self).n_threads
         random = check.generator(self.random_state)
         data = training_data(interactions, features=(user_features, item_features), times=times)
         matrix = Pairs.from_matrix(data.matrix).to_csr()
-        models = self._chosen(matrix, random)
-        weights = self._checked_weights(models)
+        models = self._chosen(matrix, data.features[1] is not None, random)
+        weights, searched = self._checked_weights(models, matrix)
         reads = _reads(models, data)
         search, interrupted = None, False
-        if weights is None:
+        if searched:
             seed = int(random.integers(2**31))
             train, test = hold_out(matrix, self.held_out, data.times, seed)
+            if self.weights is None and not positive_pattern(test, "held-out entries").nnz:
+                searched = ()  # so few entries that none is held out
+        if searched:
             final, interrupted = _fitted(models, reads, train, data)
-            weights = _fixed_weights(models)
             if not interrupted:
                 values = [value_of(model, train) for model in final]
                 weights, search = search_weights(
                     lambda users: [
                         scaled(value.known(users).scores.dense(threads), zero_of(value), threads) for value in values
                     ],
-                    train, test, weights, seed, threads,
+                    train, test, weights, seed, threads, searched, long_lists=any(map(_is_content, models)),
                 )  # fmt: skip
         if not interrupted:
             final, interrupted = _fitted(models, reads, matrix, data)
@@ -126,11 +136,12 @@ class Blend(Threads, Recommender):
             warn_interrupted(f"the blend is {count} of {len(models)} models.")
         return self
 
-    def _chosen(self, matrix: Any, random: np.random.Generator) -> list[Any]:
+    def _chosen(self, matrix: Any, content: bool, random: np.random.Generator) -> list[Any]:
         """Unfitted models with this blend's seed and threads where they have none of their own."""
         chosen: list[Any]
         if self.models is None:
             chosen = [OneClassMF(rank=auto_rank(matrix), weighting=auto_weighting(matrix)), ItemItem()]
+            chosen += [ContentItems()] if content else []
         else:
             check_members(self.models)
             chosen = [clone(model) for model in self.models]
@@ -142,20 +153,28 @@ class Blend(Threads, Recommender):
                 model.set_params(n_threads=self.n_threads)
         return chosen
 
-    def _checked_weights(self, models: list[Any]) -> tuple[float, ...] | None:
-        """One number per model, or None where they have to be found."""
-        if self.weights is None:
-            return _fixed_weights(models)
-        if isinstance(self.weights, str):
-            if self.weights != "auto":
+    def _checked_weights(self, models: list[Any], matrix: Any) -> tuple[tuple[float, ...], Sequence[int]]:
+        """One number per model, and the models whose numbers have to be found on held-out entries."""
+        content = [number for number, model in enumerate(models) if _is_content(model)]
+        fixed = tuple(LESSER_WEIGHT if isinstance(model, ItemItem | ContentItems) else 1.0 for model in models)
+        if self.weights is None or isinstance(self.weights, str):
+            if self.weights not in (None, "auto"):
                 raise ValueError(f'weights must be numbers, None for fixed ones or "auto", got {self.weights!r}.')
-            return None
+            if content and np.diff(positive_pattern(matrix, "interactions").indptr).max(initial=0) < 2:
+                return tuple(float(number in content) for number in range(len(models))), ()
+            if self.weights is None:
+                return fixed, content if len(content) < len(models) else ()
+            return fixed, range(1, len(models))
         given = np.asarray(self.weights, np.float64)
         if given.shape != (len(models),) or not np.isfinite(given).all() or given.min() < 0 or given.max() == 0:
             raise ValueError(
                 f"weights must be {len(models)} finite numbers ≥ 0, one per model and not all 0, got {self.weights!r}."
             )
-        return tuple(given.tolist())
+        return tuple(given.tolist()), ()
+
+
+def _is_content(model: Any) -> bool:
+    return isinstance(model, ContentItems)
 
 
 def _reads(models: list[Any], data: TrainingData) -> tuple[tuple[bool, bool], ...]:
@@ -187,7 +206,3 @@ def _fitted(
         if was_interrupted(done[-1]):
             return tuple(done), True
     return tuple(done), False
-
-
-def _fixed_weights(models: list[Any]) -> tuple[float, ...]:
-    return tuple(ITEM_ITEM_WEIGHT if isinstance(model, ItemItem) else 1.0 for model in models)

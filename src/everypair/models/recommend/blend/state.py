@@ -30,10 +30,11 @@ from everypair.models.recommend.fitted import (
     Newcomers,
     Prepares,
     ReadsFeatures,
+    Refreshes,
 )
 from everypair.models.recommend.growth import appended, new_events
 from everypair.models.recommend.pair_scores import scores_of_pairs
-from everypair.models.recommend.positions import checked_rows
+from everypair.models.recommend.positions import stored_rows
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.parallel import even_chunks
@@ -99,7 +100,7 @@ class BlendState(NamedValue):
             count = count_described(users.features)
             seen = StoredRows.empty(count, self.shape[1], self.interactions.dtype)
         else:
-            seen = StoredRows.of(checked_rows(users.events, self.shape[1], self.interactions.dtype))
+            seen = stored_rows(users.events, self.shape[1], self.interactions.dtype)
         answers: list[Scores | None] = []
         for value, weight, reads in zip(self.values, self.weights, self.reads):
             own = replace(users, features=users.features if reads[LEFT] else None)
@@ -200,6 +201,34 @@ class BlendState(NamedValue):
             interactions=appended(self.interactions, side, events),
             grams=tuple(scale_gram(model.state_, n_threads) for model in models),
         )
+
+    def with_events(self, users: NDArray[Any], rows: Any, n_threads: int) -> Answer:
+        """Scores of known users if they had these events."""
+        answers = [
+            value.with_events(users, rows, n_threads).scores if weight else None
+            for value, weight in zip(self._refreshing(), self.weights)
+        ]
+        return Answer(self._sum(answers, rows.shape[0]), StoredRows.of(rows))
+
+    def refreshed(self, interactions: Any, users: NDArray[Any], n_threads: int) -> BlendState:
+        """The same with further events of users, in every member."""
+        models = []
+        for model, value in zip(self.models, self._refreshing()):
+            fresh = copy.copy(model)
+            fresh.state_ = value.refreshed(interactions, users, n_threads)
+            models.append(fresh)
+        return replace(self, models=tuple(models), interactions=interactions)
+
+    def _refreshing(self) -> list[Refreshes]:
+        """The members' values, all of which must take in further events of known users."""
+        values = self.values
+        unable = [type(model).__name__ for model, value in zip(self.models, values) if not isinstance(value, Refreshes)]
+        if unable:
+            raise ValueError(
+                f"{' and '.join(unable)} cannot take in further events of known users: leave them out "
+                '(known="ignore"), or fit the blend again.'
+            )
+        return [value for value in values if isinstance(value, Refreshes)]
 
     def _sum(self, answers: list[Scores | None], rows: int) -> Scores:
         """One factorization of the members with factors, scaled by Gram matrices, and all other members."""

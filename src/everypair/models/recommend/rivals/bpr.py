@@ -59,7 +59,7 @@ class BPRState(TrainedState):
         makes no difference.
         """
         right = self.item_factors
-        positives = Positives(self.events_alone(users))
+        positives = Positives(self.events_alone(users).tocsr())
         left = np.empty((len(positives.indptr) - 1, right.shape[1]), right.dtype)
         number_of = right.dtype.type
 

@@ -74,6 +74,7 @@ class SampledFactors(FactorizationState):
             raise ValueError(
                 "weights and values belong to models that count every pair; this one samples its negatives."
             )
+        rows = rows.tocsr()
         drawn = self.sampling.draw_rows(side, rows, self.n_sampled, self.fold_in_seed)
         stored = np.where(rows.data > 0, 1, self.loss.dislike_target) if targets is None else targets
         counted, wanted = with_negatives(rows, stored, *drawn, self.sampled_value)
@@ -100,7 +101,7 @@ class SubsampledState(SampledFactors):
         if targets is None:
             targets = np.where(stored.data > 0, 1, self.loss.dislike_target)
         columns = self.sampled[[user]].indices
-        counted, targets = with_negatives(stored, targets, np.zeros_like(columns), columns, self.sampled_value)
+        counted, targets = with_negatives(stored.tocsr(), targets, np.zeros_like(columns), columns, self.sampled_value)
         return self.explanation(user, item, n, counted, targets.data)
 
 
