@@ -1,4 +1,4 @@
-# Every target sets up what it needs by itself in .venv. `make demo` and `make test` are the two to know.
+# Every target sets up what it needs by itself in .venv. `make demo`, `make serve` and `make test` are those to know.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,10 +7,13 @@ ifneq ($(SHARED_DATA),)
 export EVERYPAIR_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
-.PHONY: demo test test-blas slow lint format bench reproduce docs wheel clean
+.PHONY: campaign demo serve test test-blas slow lint format bench reproduce docs wheel clean
 
 demo: $(VENV)/.core
 	$(BIN)/everypair demo
+
+serve: $(VENV)/.serve
+	$(BIN)/everypair demo --serve
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
@@ -36,12 +39,17 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/everybody.py
 	$(BIN)/python benchmarks/reading.py
+	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/multilabel.py cost
 	$(BIN)/python benchmarks/labels.py missing
 	$(BIN)/python benchmarks/labels.py wiki
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python experiments/reproduce.py --quick
+
+MINUTES ?= 10
+campaign: $(VENV)/.dev
+	$(BIN)/python tools/campaign/run.py --minutes $(MINUTES)
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict

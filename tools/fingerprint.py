@@ -32,6 +32,7 @@ from everypair import (
     KernelCompletion,
     KernelLabels,
     MultiLabelMF,
+    NeighborMF,
     OneClassMF,
     Popularity,
     Side,
@@ -48,6 +49,7 @@ from everypair.models.multilabel.rivals import (
     CompressedSensing,
     LabelCCA,
 )
+from everypair.models.recommend.rivals.poisson import PoissonMF
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.problem import Loss
 from everypair.problem.losses import LOSSES
@@ -167,12 +169,13 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         options = {"rank": RANK, "max_iter": 4, "tol": 0, "random_state": 3, **options}
         return lambda: kind(**options).fit(matrix, **more)
 
-    for scheme in ("uniform", "user-count", "item-count", "item-rarity", "item-inverse"):
+    for scheme in ("uniform", "user-count", "item-count", "item-rarity", "item-inverse", "user-quota"):
         yield f"subsampled {scheme}", sampled(scheme=scheme)
     yield "subsampled resample logistic", sampled(resample=True, loss="logistic")
     yield "subsampled features", sampled(more=sides)
     yield "ensemble", sampled(EnsembleMF, n_models=3)
     yield "ensemble biases", sampled(EnsembleMF, n_models=2, biases=True, loss="logistic")
+    yield "poisson", lambda: PoissonMF(rank=RANK, max_iter=3, random_state=3).fit(data.disliked)
     yield "bpr", lambda: BPR(rank=RANK, max_iter=3, random_state=3).fit(data.disliked)
     yield "popularity", lambda: Popularity().fit(data.plain)
     yield "content", lambda: ContentItems().fit(data.plain, item_features=data.right)
@@ -238,6 +241,8 @@ def completions(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "mlrm path", completed(MLRM)
     yield "fnnm", completed(FNNM, **given)
     yield "fnnm orthonormal", completed(FNNM, orthonormal=True, **given)
+    yield "fnnm momentum", completed(FNNM, accelerate=True, offsets="both", **given)
+    yield "mlrm observed", completed(MLRM, mask="observed", **given)
     yield "simc", completed(SIMC, **given)
     yield "fpca", completed(FPCA, left=None, right=None, nuclear_reg=0.5)
     yield "imc", completed(IMC, rank=3, reg=0.1)
@@ -249,6 +254,12 @@ def completions(data: Data) -> Iterator[tuple[str, Fit]]:
                 data.entries, data.observed, left_features=left, right_features=right
             ),
         )
+    yield (
+        "neighbors",
+        lambda: NeighborMF(random_state=0, max_iter=20).fit(
+            data.entries > 0, data.observed, left_features=data.left, right_features=data.right
+        ),
+    )
 
 
 def answers(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:

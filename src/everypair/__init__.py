@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from everypair.data import read_events, split_entries
     from everypair.evaluate.ranking_metrics import ranking_metrics
     from everypair.models.checkpoint import Checkpoint
-    from everypair.models.completion import MLRM, KernelCompletion
+    from everypair.models.completion import MLRM, GaussianRatings, KernelCompletion, NeighborMF
     from everypair.models.files import load
     from everypair.models.multilabel import KernelLabels, MultiLabelMF
     from everypair.models.recommend.blend.blend import Blend
@@ -36,11 +36,13 @@ __all__ = [
     "ContentItems",
     "EnsembleMF",
     "GaussNewton",
+    "GaussianRatings",
     "InterruptedTraining",
     "ItemItem",
     "KernelCompletion",
     "KernelLabels",
     "MultiLabelMF",
+    "NeighborMF",
     "Newton",
     "OneClassMF",
     "Popularity",

@@ -181,16 +181,79 @@ def test_evaluate_a_model_on_a_test_file(folder, run):
     assert "hit_rate@10" in run("evaluate", "model.ep", "test.csv").stdout
 
 
-@pytest.mark.parametrize("how", ["entries", "per-user", "last", "time", "new-users"])
+@pytest.mark.parametrize("how", ["random", "last", "time", "new-users"])
 def test_evaluate_a_part_of_the_events(folder, run, how):
-    told = json.loads(run("evaluate", "events.csv", "--split", how, "--share", 0.2, "--rank", 3, "--json").stdout)
+    told = json.loads(run("evaluate", "events.csv", "--split", how, "--test-share", 0.2, "--rank", 3, "--json").stdout)
     assert told["pairs"] > 0
     assert 0 <= told["results"]["OneClassMF"]["metrics"]["ndcg@10"] <= 1
+
+
+def test_evaluate_since_a_moment(folder, run):
+    told = json.loads(run("evaluate", "events.csv", "--since", 1200, "--rank", 3, "--json").stdout)
+    assert (told["pairs"], told["repeats"]) == (len((folder / "events.csv").read_text().split("\n")) - 2 - 200, 0)
+
+
+def test_evaluate_with_repeats(folder, run):
+    """A log cut at a date: some users buy again what they had."""
+    with (folder / "test.csv").open("a") as file:
+        file.write("u0,film 1\nu1,film 2\nu1,film 3\n")
+    for first in (("evaluate", "model.ep"), ("evaluate", "events.csv", "--rank", 3)):
+        told = json.loads(run(*first, "test.csv", "--json").stdout)
+        assert (told["pairs"], told["repeats"]) == (44, told["repeats"])
+        assert told["repeats"] in (2, 3)
+    assert f"On 44 pairs held out ({told['repeats']} more are of users who have" in run(*first, "test.csv").stdout
+    told = json.loads(run(*first, "test.csv", "--repeats", "count", "--json").stdout)
+    assert (told["pairs"], told["repeats"]) == (47, 0)
 
 
 def test_evaluate_fits_on_one_file_and_tests_on_another(folder, run):
     told = json.loads(run("evaluate", "events.csv", "test.csv", "--rank", 3, "--k", 5, "--json").stdout)
     assert told["results"]["OneClassMF"]["metrics"]["hit_rate@5"] == 1
+
+
+def test_lists_by_a_table_of_items(folder, run):
+    (folder / "items.csv").write_text(
+        "film,title,kind,price\n" + "".join(f"film {j},The {j},{'abc'[j % 3]},{j}\n" for j in range(21)) + "new,N,a,1\n"
+    )
+    chosen = ("--where", "kind=a,b", "--where", "price<15", "--at-most", "kind=2", "-n", 5)
+    shown = run("recommend", "model.ep", "--user", "u1", "--items", "items.csv", *chosen).stdout
+    assert "title" in shown
+    run("fit", "events.csv", "-o", "model.ep", "--rank", 3, "--items", "items.csv", "-q")
+    assert run("recommend", "model.ep", "--user", "u1", *chosen).stdout == shown
+    told = json.loads(run("recommend", "model.ep", "--user", "u1", "--json", *chosen).stdout)
+    assert len(told["items"]) == 4
+    assert told["titles"] == [f"The {item.split()[1]}" for item in told["items"]]
+    assert all(int(item.split()[1]) % 3 < 2 and int(item.split()[1]) < 15 for item in told["items"])
+    run("recommend", "model.ep", "--all", "-o", "lists.jsonl", "--diversity", 0.5, *chosen)
+    every = (folder / "lists.jsonl").read_text().splitlines()
+    assert all(len(json.loads(line)["items"]) <= 4 for line in every)
+    assert "The 9" in run("similar", "model.ep", "--item", "film 10").stdout
+    assert "The 2" in run("explain", "model.ep", "u1", "film 1").stdout
+
+
+def test_unknown_ids_of_files_are_counted(folder, run):
+    (folder / "users.txt").write_text("u1\nnobody\nu2\n")
+    told = run("recommend", "model.ep", "--users", "users.txt", "--json", "--block", "new", "--block", "film 1")
+    assert len(told.stdout.splitlines()) == 2
+    assert "1 of 3 users are not known and left out" in told.stderr
+    assert "1 of the items to choose from or to leave out are not known" in told.stderr
+    assert "unknown user" in run("recommend", "model.ep", "--users", "users.txt", "--unknown", "error", code=2).stderr
+    (folder / "new.csv").write_text("user,film\na,film 1\na,film 99\n")
+    told = run("recommend", "model.ep", "--new-users", "new.csv", "--json")
+    assert "1 events of 1 items that the model does not know are left out" in told.stderr
+    assert "unknown item" in run("recommend", "model.ep", "--new-users", "new.csv", "--unknown", "error", code=2).stderr
+
+
+def test_a_catalogue_larger_than_the_log(folder, run):
+    with (folder / "films.csv").open("a") as file:
+        file.write("fresh,a\nfresher,b\n")
+    fit = ("fit", "events.csv", "-o", "model.ep", "--rank", 3, "--item-features", "films.csv")
+    assert "films.csv: 2 items have no events and are left out" in run(*fit).stderr
+    assert everypair.load("model.ep").state_.shape == (44, 21)
+    assert "2 items without events are added by their features" in run(*fit, "--cold-items", "include").stderr
+    model = everypair.load("model.ep")
+    assert {"fresh", "fresher"} <= set(model.item_ids_)
+    assert np.isfinite(model.score_users()).all()
 
 
 def test_similar(folder, run):
@@ -283,6 +346,29 @@ def test_tune_writes_model_table_and_report(folder, run):
     assert told["verdict"]
     assert everypair.load("tuned.ep").recommend(["u3"], n=1)[0].shape == (1, 1)
     assert "<svg" in (folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("how", [("--split", "time"), ("--since", 1200), ("--split", "last"), ()])
+def test_a_tuned_report_is_measured_on_what_tuning_never_saw(folder, run, monkeypatch, how):
+    seen = {}
+
+    def spy(name, module, function):
+        def call(model, *data, **more):
+            seen[name] = data
+            return function(model, *data, **more)
+
+        monkeypatch.setattr(module, name, call)
+
+    import everypair.plots
+
+    spy("tune", everypair, everypair.tune)
+    spy("report", everypair.plots, everypair.plots.report)
+    run("tune", "events.csv", "-o", "tuned.ep", "--rank", 3, "--trials", 1, "--report", "page.html", "-q", *how)
+    (searched, _), (_, test, _) = seen["tune"], seen["report"]
+    assert test.matrix.nnz
+    assert not searched.matrix.multiply(test.matrix).nnz
+    assert searched.matrix.nnz + test.matrix.nnz == everypair.load("tuned.ep").interactions_.nnz
+    assert "held out before tuning" in (folder / "page.html").read_text()
 
 
 def test_report(folder, run):

@@ -89,7 +89,7 @@ def test_what_is_refused():
     fitted = MODEL.fit(MATRIX)
     with pytest.raises(ValueError, match=r"cut entries, not rows"):
         fitted.score(MATRIX[:10])
-    with pytest.raises(ValueError, match="stored in training and positive in interactions"):
+    with pytest.raises(ValueError, match="all 748 positives of interactions are stored in training too"):
         fitted.score(MATRIX)
     with pytest.raises(ValueError, match="cut entries, not rows"):
         cross_val_score(MODEL, MATRIX, error_score="raise")

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair.data import Pairs, sample_negatives
+from everypair.data import Pairs, sample_negatives, sampling
 from everypair.data.sampling import SCHEMES, Sampling
+
+BY_CHANCE = tuple(scheme for scheme in SCHEMES if scheme != "user-quota")
 
 
 def random_pairs(m=40, n=30, density=0.2, seed=0):
@@ -14,7 +16,7 @@ def random_pairs(m=40, n=30, density=0.2, seed=0):
     return Pairs.from_matrix(matrix.astype(float)), matrix
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", BY_CHANCE)
 def test_distinct_outside_and_reproducible(scheme):
     pairs, matrix = random_pairs()
     rows, columns = sample_negatives(pairs, 200, scheme, np.random.default_rng(3))
@@ -27,7 +29,7 @@ def test_distinct_outside_and_reproducible(scheme):
     assert not np.array_equal(rows, sample_negatives(pairs, 200, scheme, np.random.default_rng(4))[0])
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", BY_CHANCE)
 def test_draws_follow_the_scheme(scheme):
     """First draws of many short samples against p_i q_j over unknown pairs: a chi-square statistic of their rows and of
     their columns within five standard deviations of its mean."""
@@ -50,6 +52,53 @@ def test_draws_follow_the_scheme(scheme):
         freedom = kept.sum() - 1
         statistic = np.sum((seen[kept] - expected[kept]) ** 2 / expected[kept])
         assert abs(statistic - freedom) < 5 * np.sqrt(2 * freedom)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 3.0])
+def test_every_user_gets_a_share(ratio):
+    """ratio · |Ω_i⁺| of what the user can still get, rounded so that the shares sum to the whole."""
+    pairs, matrix = random_pairs()
+    counts, drawable = matrix.sum(axis=1), matrix.any(axis=0)
+    total = round(ratio * matrix.sum())
+    rows, columns = sample_negatives(pairs, total, "user-quota", np.random.default_rng(3))
+    assert len(set(zip(rows.tolist(), columns.tolist()))) == len(rows)
+    assert not matrix[rows, columns].any()
+    assert drawable[columns].all()
+    most = np.sum(~matrix & drawable, axis=1)
+    assert most[1] == 0 < counts[1]
+    seen = np.bincount(rows, minlength=40)
+    if ratio != 0.5:
+        assert np.array_equal(seen, np.minimum(ratio * counts, most))
+    assert np.all(np.abs(seen - np.minimum(ratio * counts, most)) < 1)
+    again = sample_negatives(pairs, total, "user-quota", np.random.default_rng(3))
+    assert np.array_equal((rows, columns), again)
+    assert not np.array_equal((rows, columns), sample_negatives(pairs, total, "user-quota", np.random.default_rng(4)))
+    assert sample_negatives(pairs, 0, "user-quota")[0].shape == (0,)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 10])
+def test_shares_are_draws_without_replacement(rounds, monkeypatch):
+    """Ordered pairs (a, b) of a user with two positives have chance q_a/Q · q_b/(Q − q_a), rejected or not."""
+    monkeypatch.setattr(sampling, "QUOTA_ROUNDS", rounds)
+    matrix = np.zeros((30, 7))
+    matrix[0, :2] = 1
+    for item, popularity in enumerate((1, 2, 9, 5, 2, 1)):
+        matrix[1 : 1 + popularity, item] = 1
+    pairs = Pairs.from_matrix(matrix)
+    weights = np.where(matrix[0] > 0, 0, matrix.sum(axis=0))
+    shares = weights / weights.sum()
+    expected = np.outer(shares, shares) / (1 - shares)[:, None]
+    np.fill_diagonal(expected, 0)
+    random, trials = np.random.default_rng(0), 2000
+    seen = np.zeros((7, 7))
+    for _ in range(trials):
+        rows, columns = sample_negatives(pairs, int(matrix.sum()), "user-quota", random)
+        seen[tuple(columns[rows == 0])] += 1
+    kept = expected > 0
+    assert not seen[~kept].any()
+    statistic = np.sum((seen[kept] - trials * expected[kept]) ** 2 / (trials * expected[kept]))
+    freedom = kept.sum() - 1
+    assert abs(statistic - freedom) < 5 * np.sqrt(2 * freedom)
 
 
 def test_every_unknown_pair_can_be_drawn():

@@ -107,16 +107,25 @@ def test_fold_in_passes_the_rows_of_the_test_positives():
     np.testing.assert_array_equal(np.concatenate(received), events[[0, 2]])
 
 
-def test_overlap_is_refused_with_its_size():
+def test_repeats_are_left_out_or_ranked_like_everything():
     model, train, test = problem()
-    leaked, seen = test.toarray(), train.toarray()
-    leaked[:2, 4] = 1.0
+    again, seen = test.toarray(), train.toarray()
+    again[:2, 4] = 1.0
     seen[:2, 4] = [1.0, -1.0]
-    with pytest.raises(ValueError, match=r"^2 pair\(s\) are stored in train and positive in test"):
-        ranking_metrics(model, seen, leaked)
-    assert not model.calls
-    with pytest.raises(ValueError, match=r"^2 pair\(s\) are stored in fold_in and positive in test"):
-        ranking_metrics(model, None, leaked, fold_in=seen)
+    fresh = again * (seen == 0)
+    for arguments in ({"train": seen}, {"train": None, "fold_in": seen}):
+        found = ranking_metrics(model, test=again, **arguments)
+        assert found.repeats == np.count_nonzero(again > 0) - np.count_nonzero(fresh > 0) >= 2
+        assert found == ranking_metrics(model, test=fresh, **arguments)
+        every = ranking_metrics(model, test=again, repeats="count", **arguments)
+        assert every.repeats == 0
+        nothing = {name: None if value is None else 0 * seen for name, value in arguments.items()}
+        if "fold_in" not in arguments:
+            assert every == ranking_metrics(model, test=again, **nothing)
+        with pytest.raises(ValueError, match=r"positives of test are stored in .* too: nothing is held out"):
+            ranking_metrics(model, test=np.abs(seen), **arguments)
+    with pytest.raises(ValueError, match="repeats must be one of 'drop', 'count', got 'both'"):
+        ranking_metrics(model, train, test, repeats="both")
 
 
 @pytest.mark.parametrize(

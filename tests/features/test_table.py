@@ -202,7 +202,7 @@ def test_strings_that_look_like_numbers_match_string_ids(tmp_path):
 @pytest.mark.parametrize(
     ("change", "arguments", "error", "message"),
     [
-        ({}, {"ids": Ids(["a", "b", "x"])}, ValueError, r"2 ids of column 'item' are unknown: 'c', 'd'"),
+        ({}, {"ids": Ids(["a", "b", "x"]), "extra": "error"}, ValueError, r"'item' are unknown: 'c', 'd'"),
         ({}, {"ids": Ids(["a", "b", "c", "d", "x", "y"])}, ValueError, r"2 ids have no row: 'x', 'y'\. Add them"),
         ({}, {"ids": Ids(["x"]), "extra": "drop", "absent": "zeros"}, ValueError, "No row is of any of the 1 ids"),
         ({}, {"ids": ["a"]}, TypeError, r"wrap them in Ids"),

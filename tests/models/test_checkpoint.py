@@ -10,9 +10,22 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from everypair import BPR, MLRM, Checkpoint, EnsembleMF, MultiLabelMF, OneClassMF, Popularity, SubsampledMF, load
+from everypair import (
+    BPR,
+    MLRM,
+    Checkpoint,
+    EnsembleMF,
+    GaussianRatings,
+    MultiLabelMF,
+    NeighborMF,
+    OneClassMF,
+    Popularity,
+    SubsampledMF,
+    load,
+)
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel.rivals import WSABIE, BayesianCompressedSensing
+from everypair.models.recommend.rivals.poisson import PoissonMF
 from everypair.store import ModelFileError
 
 RNG = np.random.default_rng(0)
@@ -49,6 +62,7 @@ TRAININGS = {
     "subsampled, resample": (SubsampledMF, {**FACTORS, "resample": True}, (EVENTS,), {}),
     "ensemble": (EnsembleMF, {**FACTORS, "n_models": 3, "resample": True}, (EVENTS,), {}),
     "bpr": (BPR, FACTORS, (EVENTS,), {}),
+    "poisson": (PoissonMF, {**FACTORS, "tol": 0}, (EVENTS,), {}),
     "multi-label": (MultiLabelMF, {**FACTORS, "tol": 0, "reg": 0.1}, (X, Y), {}),
     "multi-label, automatic": (MultiLabelMF, {"random_state": 3, "tol": 0}, (X, Y), {}),
     "multi-label, validation": (
@@ -59,9 +73,12 @@ TRAININGS = {
     "mlrm, noise": (MLRM, {**FIXED, "l1_reg": 0.1, "variant": "noise", "accelerate": False}, (PARTIAL,), BOTH),
     "mlrm, automatic": (MLRM, {"max_iter": 9, "tol": 0}, (PARTIAL,), BOTH),
     "fnnm": (FNNM, {**FIXED, "l1_reg": 0.1}, (PARTIAL,), BOTH),
+    "fnnm, momentum": (FNNM, {**FIXED, "l1_reg": 0.1, "accelerate": True}, (PARTIAL,), BOTH),
     "fpca": (FPCA, {**FIXED, "nuclear_reg": 0.01}, (PARTIAL,), {}),
     "imc": (IMC, {"rank": 2, "reg": 0.1, "max_iter": 9, "tol": 0}, (PARTIAL,), BOTH),
     "maxide": (Maxide, {**FIXED, "nuclear_reg": 0.01}, (PARTIAL,), BOTH),
+    "neighbors": (NeighborMF, {"rank": 3, "max_iter": 9, "tol": 0, "random_state": 1}, (np.sign(PARTIAL),), BOTH),
+    "gaussian": (GaussianRatings, {"max_iter": 9}, (PARTIAL,), {}),
     "simc": (SIMC, {**FIXED, "l1_reg": 0.1}, (PARTIAL,), BOTH),
 }  # fmt: skip
 

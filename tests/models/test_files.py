@@ -21,10 +21,12 @@ from everypair import (
     Blend,
     ContentItems,
     EnsembleMF,
+    GaussianRatings,
     ItemItem,
     KernelCompletion,
     KernelLabels,
     MultiLabelMF,
+    NeighborMF,
     OneClassMF,
     Popularity,
     Side,
@@ -45,6 +47,7 @@ from everypair.models.multilabel.rivals import (
     CompressedSensing,
     LabelCCA,
 )
+from everypair.models.recommend.rivals.poisson import PoissonMF
 from everypair.models.recommend.rivals.same_loss import SameLossMF
 from everypair.models.registry import ESTIMATORS
 from everypair.models.serve_only import ServeOnlyError
@@ -61,6 +64,7 @@ GRAPH = (RNG.random((N, N)) < 0.2).astype(float)
 X = RNG.random((60, 5))
 Y = (X @ RNG.normal(size=(5, 4)) > 0.3).astype(int)
 PARTIAL = np.where(RNG.random((M, N)) < 0.6, RNG.normal(size=(M, 2)) @ RNG.normal(size=(2, N)), np.nan)
+SIGNS = np.sign(PARTIAL)
 NEW = (RNG.random((3, N)) < 0.3).astype(float)
 FEW = {"rank": 3, "max_iter": 3, "random_state": 0}
 SIDES = {"user_features": LEFT, "item_features": RIGHT}
@@ -82,6 +86,7 @@ RECOMMENDERS = {
     "subsampled": lambda: SubsampledMF(**FEW, scheme="item-count", resample=True).fit(EVENTS, **SIDES),
     "ensemble": lambda: EnsembleMF(n_models=2, **FEW).fit(EVENTS),
     "bpr": lambda: BPR(**FEW).fit(EVENTS),
+    "poisson": lambda: PoissonMF(**FEW).fit(EVENTS),
     "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, item_features=RIGHT),
     "item-item, all": lambda: ItemItem(neighbors=None).fit(LIKES),
     "content": lambda: ContentItems().fit(EVENTS, item_features=LEFT[:N]),
@@ -110,10 +115,13 @@ CLASSIFIERS = {
 COMPLETIONS = {
     "kernels": lambda: KernelCompletion(refine=True).fit(PARTIAL, **BOTH),
     "kernels, one side": lambda: KernelCompletion(refine=True, reg=0.3).fit(PARTIAL, left_features=LEFT),
+    "neighbors": lambda: NeighborMF(rank=3, max_iter=4, random_state=0).fit(SIGNS, **BOTH),
+    "gaussian": lambda: GaussianRatings(max_iter=3).fit(PARTIAL, right_features=RIGHT),
     "kernels, none": lambda: KernelCompletion().fit(PARTIAL),
     "mlrm": lambda: MLRM(**FIXED).fit(PARTIAL, **BOTH),
     "mlrm, automatic": lambda: MLRM(**SWEEPS).fit(PARTIAL),
     "fnnm": lambda: FNNM(**FIXED, orthonormal=True).fit(PARTIAL, **BOTH),
+    "fnnm, offsets": lambda: FNNM(**FIXED, offsets="both").fit(PARTIAL, **BOTH),
     "fpca": lambda: FPCA(nuclear_reg=0.5, **SWEEPS).fit(PARTIAL),
     "imc": lambda: IMC(rank=2, reg=0.1, **SWEEPS).fit(PARTIAL, **BOTH),
     "maxide": lambda: Maxide(nuclear_reg=0.5, **SWEEPS).fit(PARTIAL, **BOTH),
@@ -129,6 +137,12 @@ def answers(model):
             model.predict_scores(X),
             *model.predict_topk(X, 2),
             np.asarray(sp.csr_array(model.predict(X)).toarray()),
+        ]
+    if isinstance(model, GaussianRatings):
+        return [
+            model.complete(right_features=RIGHT[:2]),
+            *model.interval([1, 2], [3, 4]),
+            *model.recommend([0, 3], n=4),
         ]
     if hasattr(model, "complete"):
         said = [model.complete(), *model.recommend([0, 3], n=4), model.predict([1, 2], [3, 4])]

@@ -100,5 +100,5 @@ def test_starts_of_another_kind_are_refused():
     with pytest.raises(ValueError, match=r"start was fitted on 44 × 21 entities, interactions have 45 × 21"):
         small.fit(np.pad(matrix, ((0, 1), (0, 0))), start=learnt)
     words = np.eye(21)
-    with pytest.raises(ValueError, match="written into the rows of ids, which both sides need"):
+    with pytest.raises(ValueError, match="start has factors that the features cannot make"):
         TwoTower(widths=(8,), rank=6, own_vectors=(True, False)).fit(matrix, item_features=words, start=learnt)

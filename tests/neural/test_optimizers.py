@@ -22,8 +22,8 @@ from .naive import RIDGE, Naive
 RATES = {"adam": 0.02, "sampling": 1e-3, "sg46": 1e-3, "sogram": 1e-3, "naive": 1e-3}
 
 
-def started(name, naive, seed=0):
-    optimizer = make_optimizer(name, naive.objective, RATES.get(name), dropout=0.3, seed=seed)
+def started(name, naive, seed=0, dropout=0.0):
+    optimizer = make_optimizer(name, naive.objective, RATES.get(name), dropout, seed)
     if hasattr(optimizer, "sweep"):
         optimizer.sweep = 4
     return optimizer, optimizer.fresh(naive.theta)
@@ -41,8 +41,8 @@ def unridged():
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_goes_down_and_goes_on_with_the_same_bits(name, naive, unridged):
-    naive = naive if name in ("adam", *SEARCHED) else unridged
-    optimizer, state = started(name, naive)
+    naive, dropout = naive if name in ("adam", *SEARCHED) else unridged, 0.3 if name in ("adam", "gauss-newton") else 0
+    optimizer, state = started(name, naive, dropout=dropout)
     first = naive.objective.at(naive.theta).value
     values = []
     for _ in range(4):
@@ -55,7 +55,7 @@ def test_goes_down_and_goes_on_with_the_same_bits(name, naive, unridged):
     assert values[-1] < first
     if optimizer.descends:
         assert (np.diff([first, *values]) <= 0).all()
-    again, _ = started(name, naive)
+    again, _ = started(name, naive, dropout=dropout)
     resumed = decode(json.loads(middle[0]), middle[1])
     for _ in range(2):
         resumed = again.step(resumed)
@@ -67,7 +67,7 @@ def test_goes_down_and_goes_on_with_the_same_bits(name, naive, unridged):
 
 @pytest.mark.parametrize("name", ["sampling", "sg46", "sogram", "naive", "adam"])
 def test_another_seed_is_another_way(name, unridged):
-    one, other = (started(name, unridged, seed) for seed in (0, 1))
+    one, other = (started(name, unridged, seed, dropout=0.3 if name == "adam" else 0) for seed in (0, 1))
     assert one[0].step(one[1]).objective != other[0].step(other[1]).objective
 
 

@@ -36,11 +36,10 @@ def item_groups():
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_linear_towers_are_matrix_factorization(loss):
     matrix = (np.random.default_rng(0).random((30, 20)) < 0.3) * 1.0
-    shared = {"loss": loss, "rank": 3, "reg": 0.5, "negative_weight": 0.2, "dtype": "float64", "random_state": 0}
-    mf = OneClassMF(reg_exponent=0, tol=1e-12, max_iter=500, **shared).fit(matrix)
-    towers = TwoTower(widths=(), layer_biases=False, optimizer="newton-unit", tol=1e-12, max_iter=300, **shared).fit(
-        matrix
-    )
+    shared = {"loss": loss, "rank": 3, "reg": 0.15, "negative_weight": 0.2, "dtype": "float64", "random_state": 0}
+    mf = OneClassMF(tol=1e-12, max_iter=500, **shared).fit(matrix)
+    linear = {"widths": (), "layer_biases": False, "id_reg": 0.0, "linear_start": False, **shared}
+    towers = TwoTower(optimizer="newton-unit", tol=1e-12, max_iter=300, **linear).fit(matrix)
     assert towers.objective_ == pytest.approx(mf.objective_, rel=1e-8)
     np.testing.assert_allclose(towers.score_users(), mf.score_users(), atol=2e-4)
     rows = matrix[:3, ::-1]
@@ -58,8 +57,9 @@ def test_a_linear_tower_on_features_is_the_linear_model():
     mf = OneClassMF(reg_exponent=0, items=Side(feature_reg=0.5, own_vectors=False), tol=1e-13, max_iter=500, **shared)
     mf.fit(matrix, item_features=features)
     towers = TwoTower(
-        widths=(), layer_biases=False, own_vectors=own, optimizer="gauss-newton", tol=1e-13, max_iter=300, **shared
-    ).fit(matrix, item_features=sp.csr_array(features))
+        widths=(), layer_biases=False, own_vectors=own, optimizer="gauss-newton", tol=1e-13, max_iter=300,
+        id_reg=(0.5, 0.0), feature_reg=0.5, linear_path=False, **{**shared, "reg": 0.0},
+    ).fit(matrix, item_features=sp.csr_array(features))  # fmt: skip
     assert towers.objective_ == pytest.approx(mf.objective_, rel=1e-6)
     np.testing.assert_allclose(towers.score_users(), mf.score_users(), atol=1e-3)
     fresh = random.normal(size=(2, 5))
@@ -109,7 +109,8 @@ WRITTEN_OUT = {
     "a loss of one's own": {"loss": QUARTIC},
     "imputed": {"negative_value": "factors"},
     "cosines": {"temperature": 0.5, "loss": "squared"},
-    "weights": {"negative_scheme": "user-count", "reg": (0.3, 0.1)},
+    "weights": {"negative_scheme": "user-count", "reg": (0.3, 0.1), "id_reg": (0.4, 0.0)},
+    "a random start": {"linear_start": False, "reg_exponent": 0.0, "layer_reg": (0.3, 0.1)},
     "a function": {"towers": "function"},
 }
 
@@ -130,11 +131,18 @@ def test_the_objective_is_the_sum_over_all_pairs(case):
     scores = model.user_factors_ @ model.item_factors_.T
     loss = model.state_.loss
     targets = np.where(signed > 0, 1.0, loss.dislike_target)
-    outside = 0.5 * np.outer(model.state_.negatives.left, model.state_.negatives.right) * (values - scores) ** 2
+    p, q = model.state_.negatives.left, model.state_.negatives.right
+    outside = 0.5 * np.outer(p, q) * (values - scores) ** 2
     expected = np.where(signed != 0, np.abs(signed) * LOSS[loss.name](targets, scores), outside).sum()
-    for reg, theta in zip(np.broadcast_to(model.reg_, 2), model.theta_):
-        paid = {name: part for name, part in theta.items() if name != "biases"} if isinstance(theta, dict) else theta
-        expected += 0.5 * reg * sum(np.sum(leaf**2) for leaf in leaves(paid))
+    totals = [np.abs(signed).sum(axis=1 - side) + one * other.sum()
+              for side, (one, other) in enumerate([(p, q), (q, p)])]  # fmt: skip
+    for side, (factors, total) in enumerate(zip((model.user_factors_, model.item_factors_), totals)):
+        expected += 0.5 * model.reg_[side] * np.sum(total ** parameters.get("reg_exponent", 0.75) * (factors**2).T)
+        kinds = {"ids": "id_reg", "matrices": "layer_reg"}
+        theta = model.theta_[side] if isinstance(model.theta_[side], dict) else {"matrices": model.theta_[side]}
+        for kind, name in kinds.items():
+            reg = np.broadcast_to(parameters.get(name, 0.5), 2)[side]
+            expected += 0.5 * reg * sum(np.sum(leaf**2) for leaf in leaves(theta.get(kind, [])))
     assert model.objective_ == pytest.approx(float(expected), rel=1e-6)
 
 
@@ -214,6 +222,8 @@ BAD = {
     "towers": [("none such", "no tower is registered as 'none such'"), (3, "towers must be a PureTower"),
                ((None, 3), "a tower must be a PureTower")],
     "reg": [(-1, "reg must be a finite number ≥ 0")],
+    "layer_reg": [(-1, "layer_reg must be a finite number ≥ 0"), ((1, 2, 3), "layer_reg must be")],
+    "linear_start": [(1, "linear_start must be True or False")],
     "own_vectors": [((True, False), "own_vectors=False of items needs item_features"), (3, "True or False")],
     "layer_biases": [(1, "layer_biases must be True or False")],
     "max_iter": [(0, "max_iter must be")],
@@ -230,8 +240,6 @@ def test_what_an_optimiser_would_ignore_is_refused():
     matrix, _ = block_matrix()
     with pytest.raises(ValueError, match="optimizer='gd' searches for its steps: leave learning_rate at None"):
         TwoTower(**SMALL, optimizer="gd").fit(matrix)
-    with pytest.raises(ValueError, match="id_dropout needs optimizer=\"adam\", not 'newton'"):
-        TwoTower(**{**SMALL, "learning_rate": None}, optimizer="newton", id_dropout=0.1).fit(matrix)
     towers = PureTower(table, pick)
     with pytest.raises(ValueError, match="rows of ids, which both sides need"):
         TwoTower(**SMALL, towers=towers).fit(matrix, start=OneClassMF(rank=3, max_iter=1).fit(matrix))

@@ -80,7 +80,8 @@ def tuned():
 
 def test_one_file_with_everything(tmp_path, tuned):
     events = evil_events()
-    path = report(MODEL, events, path=tmp_path / "report.html", tuning=tuned, title=f"Shop {EVIL}")
+    train, test = split_entries(events)
+    path = report(MODEL, train, test, tmp_path / "report.html", tuning=tuned, title=f"Shop {EVIL}")
     page = read(path)
     words = " ".join(page.words)
     for title in (
@@ -102,6 +103,37 @@ def test_one_file_with_everything(tmp_path, tuned):
     assert all("<b>" in word or "film" not in word for word in page.words if "film" in word)
 
 
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ({}, "10 % of all events, drawn at random (seed 0), held out before fitting."),
+        ({"held_out": "time", "test_share": 0.2}, "the latest 20 % of all events, held out before fitting."),
+        ({"held_out": "time", "since": "2020-01-01"}, "all events since 2020-01-01, held out"),
+        ({"held_out": "last"}, "the last event of every user who has two or more, held out"),
+    ],
+)
+def test_a_page_says_what_it_is_measured_on(tmp_path, how, words):
+    events = evil_events()
+    said = " ".join(read(report(MODEL, events, path=tmp_path / "report.html", samples=0, **how)).words)
+    assert words in said
+    assert re.search(r"Measured on [\d,]+ test pairs of \d+ users", said)
+
+
+def test_pairs_that_users_have_already_are_counted(tmp_path):
+    train, test = split_entries(MATRIX)
+    again = test.toarray()
+    again[0] += train.toarray()[0]
+    said = " ".join(read(report(MODEL, train, again, tmp_path / "report.html", samples=0)).words)
+    assert f"{train[[0]].nnz} more are of users who have the item already" in said
+    assert f"Measured on {test.nnz:,} test pairs" in said
+    assert "as they were given" in said
+
+
+def test_what_tuning_has_seen_is_no_test(tmp_path, tuned):
+    with pytest.raises(ValueError, match="hold a test part out first"):
+        report(tuned.model, MATRIX, path=tmp_path / "report.html", tuning=tuned)
+
+
 def test_nothing_is_loaded_from_elsewhere(tmp_path):
     path = report(MODEL, evil_events(), path=tmp_path / "report.html")
     page, source = read(path), path.read_text(encoding="utf-8")
@@ -115,7 +147,7 @@ def test_nothing_is_loaded_from_elsewhere(tmp_path):
 
 
 def test_ids_on_the_page_are_unique_and_found(tmp_path, tuned):
-    page = read(report(MODEL, MATRIX, path=tmp_path / "report.html", tuning=tuned))
+    page = read(report(MODEL, *split_entries(MATRIX), tmp_path / "report.html", tuning=tuned))
     ids = [value for name, value in page.attributes if name == "id"]
     assert len(ids) == len(set(ids))
     assert {value[1:] for name, value in page.attributes if name in ("href", "xlink:href")} <= set(ids)

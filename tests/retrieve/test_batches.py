@@ -93,7 +93,7 @@ def test_a_margin_of_nothing_loses_items(monkeypatch):
     """So the data above hold items that only the margin keeps."""
     left, right = factors(64, np.float32)
     exact = [part_of(Scores.of_factors(left, right), np.array([row])).top_k(300)[1][0] for row in range(ROWS)]
-    monkeypatch.setattr(room.Room, "_margins", lambda self, start, stop: np.full(stop - start, 0.0))
+    monkeypatch.setattr(room.Room, "_margins", lambda self, start, stop, reach: np.full(stop - start, 0.0))
     assert not np.array_equal(Scores.of_factors(left, right).top_k(300)[1], exact)
 
 

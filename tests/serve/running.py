@@ -14,7 +14,6 @@ import time
 from pathlib import Path
 
 SOURCE = str(Path(__file__).parents[2] / "src")
-COMMAND = [sys.executable, "-m", "everypair", "serve"]
 
 
 class Running:
@@ -58,9 +57,9 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(*arguments, cwd, before=""):
+def running(*arguments, cwd, before="", command="serve"):
     """Start ``everypair serve``; ``before`` is code that runs first in its process."""
-    start = [*COMMAND, *map(str, arguments), "--port", "0"]
+    start = [sys.executable, "-m", "everypair", command, *map(str, arguments), "--port", "0"]
     if before:
         code = f"{before}\nimport sys; from everypair.cli import app; app(sys.argv[1:])"
         start = [sys.executable, "-c", code, *start[3:]]

@@ -140,6 +140,14 @@ def is_there(pid):
     return True
 
 
+def test_the_demo(home):
+    with running("--serve", "--rank", 2, cwd=home, command="demo") as service:
+        assert "serving debian (OneClassMF" in service.said()
+        question = {"items": ["libgtk-3-0"], "where": {"section": "libs"}, "n": 3}
+        assert len(service.recommend(**question)["items"]) == 3
+        assert service.stop() == 0
+
+
 def test_two_models(home):
     with running("a.ep", "b.ep=25%", "--workers", 1, cwd=home) as service:
         assert "a (OneClassMF" in service.said()

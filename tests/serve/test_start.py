@@ -89,6 +89,16 @@ def test_files_that_cannot_be_served_end_it(home, content, words):
     assert done.stderr.count("\n") == 1
 
 
+def test_files_are_checked_alone(home, monkeypatch):
+    monkeypatch.chdir(home)
+    result = CliRunner().invoke(app, ["serve", "model.ep", "--check", "--port", "0"])
+    assert result.exit_code == 0
+    assert "model (OneClassMF" in result.stderr
+    assert result.stderr.endswith("can be served.\n")
+    (home / "half.ep").write_bytes((home / "model.ep").read_bytes()[:3000])
+    assert CliRunner().invoke(app, ["serve", "half.ep", "--check", "--port", "0"]).exit_code == 2
+
+
 def test_without_the_extra():
     code = "import sys; sys.modules['starlette'] = None; from everypair.cli import app; app(sys.argv[1:])"
     call = [sys.executable, "-c", code, "serve", "model.ep"]

@@ -6,10 +6,10 @@ from everypair.cli.app import app
 
 COMMANDS = (
     *("fit", "recommend", "evaluate", "tune", "report", "update"),
-    *("serve", "similar", "explain", "inspect", "models", "doctor", "demo"),
+    *("serve", "warm-up", "similar", "explain", "inspect", "models", "doctor", "demo"),
 )
 
 for name in COMMANDS:  # in this order in --help
-    import_module(f"everypair.cli.{name}")
+    import_module(f"everypair.cli.{name.replace('-', '_')}")
 
 __all__ = ["COMMANDS", "app"]

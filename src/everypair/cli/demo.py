@@ -21,6 +21,10 @@ def demo(
     events: Annotated[
         Path | None, typer.Option(help="Write the data to a CSV file instead, to try the other commands on.")
     ] = None,
+    serve: Annotated[
+        bool, typer.Option("--serve", help="Open the service with a model of all the data instead.")
+    ] = False,
+    port: Annotated[int, typer.Option(help="Its port; 0 is any that is free.", min=0, max=65535)] = 8000,
 ) -> None:
     """Which dependency is missing here? Train on the embedded Debian packages and judge the answers by name."""
     import numpy as np
@@ -32,6 +36,9 @@ def demo(
     data = load_debian()
     if events is not None:
         _write(data, events)
+        return
+    if serve:
+        _serve(data, rank, seed, port)
         return
     train, test = split_entries(data.depends, 0.1, random_state=seed)
     print(
@@ -59,6 +66,24 @@ def demo(
         answers.append([name, ", ".join(marked)])
     head = ["package", "suggested, best first"]
     table(head, answers, "What else would this package depend on? (✓ = it does, the pair was held out)")
+
+
+def _serve(data: Any, rank: int, seed: int, port: int) -> None:
+    """Fit a model to all dependencies, and serve it with the sections of the packages until Ctrl-C."""
+    from tempfile import TemporaryDirectory
+
+    from everypair import OneClassMF
+    from everypair.cli.serve import serve
+
+    packages, dependencies = data.depends.nonzero()
+    names = data.package_names[packages], data.dependency_names[dependencies]
+    with TemporaryDirectory() as folder:
+        model, items = Path(folder) / "debian.ep", Path(folder) / "sections.csv"
+        OneClassMF(rank=rank, random_state=seed, verbose=True).fit(list(zip(*map(list, names)))).save(model)
+        sections = dict(zip(data.package_names.tolist(), data.section_names[data.section].tolist()))
+        lines = [f"{name},{sections.get(name, '')}\n" for name in data.dependency_names.tolist()]
+        items.write_text("".join(["item,section\n", *lines]), encoding="utf-8")
+        serve(models=[str(model)], items=items, port=port)
 
 
 def _write(data: Any, path: Path) -> None:

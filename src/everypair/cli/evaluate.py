@@ -11,6 +11,7 @@ from everypair.cli.choice import ModelChoice
 from everypair.cli.options import Run, command
 from everypair.cli.reading import FeatureTables, Reading
 from everypair.cli.say import show
+from everypair.cli.training import HeldOutEvents, Split
 
 
 @command
@@ -19,16 +20,15 @@ def evaluate(
     choice: ModelChoice,
     reading: Reading,
     tables: FeatureTables,
+    cut: Split,
     run: Run,
     test: Annotated[
         Path | None, typer.Argument(help="File of events that are held out.", show_default="a part of the events")
     ] = None,
-    how: Annotated[
-        Literal["entries", "per-user", "last", "time", "new-users"],
-        typer.Option("--split", help="What to hold out without a test file."),
-    ] = "entries",
-    share: Annotated[float, typer.Option(help="Share of pairs (or of users) that is held out.")] = 0.1,
-    count: Annotated[int, typer.Option(help="Pairs per user that --split last holds out.", min=1)] = 1,
+    repeats: Annotated[
+        Literal["drop", "count"],
+        typer.Option(help="Test pairs that the user has already: leave them out, or rank what everybody has too."),
+    ] = "drop",
     k: Annotated[list[int] | None, typer.Option("--k", help="Lengths of lists.", show_default="10", min=1)] = None,
 ) -> None:
     """Measure a model on held-out events, beside Popularity, with standard errors over users.
@@ -38,11 +38,12 @@ def evaluate(
     everypair evaluate events.csv --split last --set rank=32
     """
     from everypair.cli.model_files import is_model_file
-    from everypair.cli.training import HeldOutEvents, fitted, measured, split
+    from everypair.cli.training import fitted, measured
 
     ks = k or [10]
-    if test is not None and (how, share, count) != ("entries", 0.1, 1):
-        raise ValueError(f"{test} is what is held out: leave out --split, --share and --count.")
+    if test is not None and cut != Split():
+        raise ValueError(f"{test} is what is held out: leave out --split, --test-share and --since.")
+    cut.check()
     if is_model_file(source):
         if (choice, tables) != (ModelChoice(), FeatureTables()):
             raise ValueError(f"{source} is fitted already: leave out the options of models and features.")
@@ -51,13 +52,14 @@ def evaluate(
         model = choice.build()
         events = reading.read(source, run.quiet)
         if test is None:
-            parts = split(events, how, share, count, choice.seed)
+            parts = cut.parts(events, choice.seed)
         else:
             parts = HeldOutEvents(events, reading.read(test, run.quiet))
         model = fitted(model, parts.train, tables.read(parts.train, run.quiet), run.quiet)
-    found = measured(model, parts, ks)
+    found = measured(model, parts, ks, repeats)
     if run.json_output:
-        show({"pairs": found.pairs, "results": found.values()})
+        left_out = max(one.repeats for one in found.metrics.values())
+        show({"pairs": found.pairs - left_out, "repeats": left_out, "results": found.values()})
     else:
         found.show()
 
@@ -65,7 +67,6 @@ def evaluate(
 def _loaded(source: Path, test: Path | None, reading: Reading, quiet: bool) -> tuple[Any, Any]:
     """A model, and what it was fitted on as events, beside those of the test file."""
     from everypair.cli.model_files import ids_of, load_recommender
-    from everypair.cli.training import HeldOutEvents
     from everypair.data.events import Events
 
     if test is None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from everypair.cli.choice import ModelChoice
+from everypair.cli.items import ItemsFile
 from everypair.cli.options import Run, command
 from everypair.cli.reading import FeatureTables, Reading
 from everypair.cli.say import note, show
-from everypair.cli.training import HeldOutMetrics, fitted, measured, split
+from everypair.cli.training import HeldOutMetrics, Split, check_whole, fitted, measured
 
 
 @command
@@ -21,16 +22,26 @@ def fit(
     choice: ModelChoice,
     reading: Reading,
     tables: FeatureTables,
+    file: ItemsFile,
     run: Run,
     holdout: Annotated[
         float | None, typer.Option(help="First measure on this share of the pairs, then fit on all of them.")
     ] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="Keep where training stands here, and go on from it.")] = None,
+    cold_items: Annotated[
+        Literal["drop", "include"],
+        typer.Option(
+            help="Items of --item-features without events: include those that the model can place by features."
+        ),
+    ] = "drop",
     serve_only: Annotated[bool, typer.Option("--serve-only", help="Leave out what only training needs.")] = False,
     cluster: Annotated[
         str | None, typer.Option(help="Train on a Dask cluster: tcp://scheduler:port, or local:4 processes.")
     ] = None,
     shards: Annotated[int | None, typer.Option(help="Of either side on a cluster.", show_default="by the data")] = None,
+    keep_partial: Annotated[
+        bool, typer.Option("--keep-partial", help="After Ctrl-C replace a model file that is there all the same.")
+    ] = False,
 ) -> None:
     """Fit a model on a file of events and write it to a model file.
 
@@ -38,10 +49,13 @@ def fit(
     """
     from everypair.cli.cluster import fit_there
     from everypair.models.parameters import Iterating
-    from everypair.store.write import check_place
+    from everypair.store.write import check_output
+    from everypair.training.interruption import was_interrupted
 
-    check_place(output)
+    check_output(output, events, tables.user_features, tables.item_features, file.items)
     model = choice.build()
+    if cold_items == "include" and tables.item_features is None:
+        raise ValueError("--cold-items include needs what is known of them: say --item-features FILE.")
     if cluster is None:
         if shards is not None:
             raise ValueError("--shards belongs to --cluster.")
@@ -51,6 +65,11 @@ def fit(
             raise ValueError("--cluster trains on events alone: leave out --holdout and features, or fit in Python.")
         fit_there(model, events, reading, cluster, shards, checkpoint, run.quiet)
         log = Log()
+    if cold_items == "include":
+        added = tables.add_items(model)
+        note(f"{added:,} items without events are added by their features.", run.quiet)
+    file.described(model)
+    check_whole(was_interrupted(model), output, keep_partial)
     model.save(output, serve_only=serve_only)
     (users, items), pairs = model.interactions_.shape, model.interactions_.nnz
     iterates = isinstance(model, Iterating)
@@ -90,7 +109,7 @@ def _fit_here(
     features = tables.read(data, quiet)
     held_out = None
     if holdout is not None:
-        parts = split(data, "entries", holdout, 1, choice.seed)
+        parts = Split(test_share=holdout).parts(data, choice.seed)
         held_out = measured(fitted(choice.build(), parts.train, features, quiet), parts, [10])
     fitted(model, data, features, quiet, () if checkpoint is None else (Checkpoint(checkpoint),))
     return Log(data.duplicates, dict(data.dropped), held_out)

@@ -75,5 +75,5 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """The name of the command of a function: ``models_`` is ``models``."""
-    return function.__name__.rstrip("_")
+    """The name of the command of a function: ``models_`` is ``models``, ``warm_up`` is ``warm-up``."""
+    return function.__name__.rstrip("_").replace("_", "-")

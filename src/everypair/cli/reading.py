@@ -91,7 +91,7 @@ class FeatureTables:
         str | None, _option("Column of ids in the table of items.", FEATURES, show_default="by its name")
     ] = None
     absent: Annotated[Literal["error", "zeros"], _option("Ids that the table does not have.", FEATURES)] = "error"
-    extra: Annotated[Literal["error", "drop"], _option("Rows that are not among the ids.", FEATURES)] = "error"
+    extra: Annotated[Literal["error", "drop"], _option("Rows of ids that the events do not have.", FEATURES)] = "drop"
 
     def read(self, events: Any, quiet: bool) -> dict[str, Any]:
         """Return the arguments of ``fit`` with the features of the users and items of events."""
@@ -118,10 +118,27 @@ class FeatureTables:
                 said = str(failure).replace(IN_ORDER, "")
                 raise ValueError(re.sub(r"\bid=", f"--{kind}-id", said)) from None
             found[f"{kind}_features"] = features
+            beyond = len(features.encoder.ids_of(path, ids, own["id"])) - len(ids) if self.extra == "drop" else 0
+            if beyond > 0:
+                note(f"{path}: {beyond:,} {kind}s have no events and are left out.", quiet)
             first = ", ".join(features.names[:4]) + ", …" * (len(features.names) > 4)
             if not quiet:
                 note(f"{path}: {len(features.names)} features ({first}); --{kind}-kind chooses.")
         return found
+
+    def add_items(self, model: Any) -> int:
+        """Add the items of the table that have no events to a fitted model; return how many there were."""
+        from everypair.cli.model_files import offered
+        from everypair.data import Ids
+
+        grow = offered(model, "add_items")
+        encoder = model.state_.feature_map(1).encoders[""]
+        every = encoder.ids_of(self.item_features, model.item_ids_, self.item_id or "auto")
+        rest = Ids(every.values[model.item_ids_.find(every.values) < 0])
+        if len(rest):
+            own = encoder.transform(self.item_features, rest, id=self.item_id or "auto", extra="drop")
+            grow(ids=rest, features=own)
+        return len(rest)
 
 
 def _column(text: str | None, role: str) -> Any:

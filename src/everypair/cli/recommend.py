@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
+from everypair.cli.items import ListFilters, Titles
 from everypair.cli.options import Run, command
 from everypair.cli.reading import Reading
 from everypair.cli.say import note, show, table
@@ -32,6 +33,7 @@ class Request(NamedTuple):
 def recommend(
     model: Annotated[Path, typer.Argument(help="Model file.")],
     run: Run,
+    choice: ListFilters,
     user: Annotated[list[str] | None, typer.Option("--user", "-u", help="A user, again and again.")] = None,
     users: Annotated[Path | None, typer.Option(help="Text file with a user per line.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All users.")] = False,
@@ -48,6 +50,10 @@ def recommend(
     include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that a user has.")] = False,
     block: Annotated[list[str] | None, typer.Option(help="An item to leave out, again and again.")] = None,
     allow: Annotated[list[str] | None, typer.Option(help="An item to choose from, again and again.")] = None,
+    unknown: Annotated[
+        Literal["error", "skip"] | None,
+        typer.Option(help="Users of a file, and their items, that the model does not know.", show_default="skip"),
+    ] = None,
     memory_mb: Annotated[float, typer.Option(help="Memory for a block of answers, in MiB.", min=1)] = 256.0,
     threads: Annotated[int | None, typer.Option(help="Threads.", show_default="all cores")] = None,
     min_rating: Annotated[float | None, typer.Option(help="Of --new-users: ratings from here on count.")] = None,
@@ -65,7 +71,7 @@ def recommend(
     """
     from everypair.cli.model_files import ids_of, load_to_ask, typed
     from everypair.cli.ranked_files import STDOUT, format_of, ranked_file
-    from everypair.store.write import check_place
+    from everypair.store.write import check_output
 
     chosen = [user, users, every or None, likes, new_users]
     if sum(one is not None for one in chosen) != 1:
@@ -76,18 +82,21 @@ def recommend(
         raise ValueError(f"--format {kind} belongs to a file: say --output FILE, or --output - for the screen.")
     if cluster is not None and not (every and output is not None and kind in (None, "parquet")):
         raise ValueError("--cluster writes the lists of all to a folder of Parquet files: say --all --output FOLDER.")
+    if cluster is not None and choice != ListFilters():
+        raise ValueError("--cluster writes plain lists: leave out --items, --where, --at-most and --diversity.")
+    filters = choice.filters()
     if cluster is not None and threads is not None:
         raise ValueError("workers of a cluster use the threads they were started with: leave --threads out.")
     if output is not None and cluster is None:
         form = format_of(output, kind)
         if str(output) != STDOUT:
-            check_place(output)
-    loaded = load_to_ask(model)
+            check_output(output, model, users, new_users, choice.items)
+    loaded = choice.described(load_to_ask(model))
     known_users, known_items = ids_of(loaded)
     if threads is not None:
         loaded.n_threads = threads
     length = min(n, len(known_items))
-    filters = {
+    filters |= {
         "n": length,
         "exclude_seen": not include_seen,
         "allow": None if allow is None else typed(allow, known_items, "item"),
@@ -105,9 +114,10 @@ def recommend(
             files = f"{len(written)} file{'s' * (len(written) > 1)}"
             note(f"{len(known_users):,} users, {length} items each, in {files} of {output}.", run.quiet)
         return
-    request = _request(loaded, known_users, known_items, chosen, filters, reading, run.quiet)
+    _count_unknown(known_items, [*(allow or ()), *(block or ())], run.quiet)
+    request = _request(loaded, known_users, known_items, chosen, filters, reading, unknown, run.quiet)
     if output is None:
-        _print(request, run)
+        _print(request, choice.titles(loaded), run)
         return
     rows = int(min(max(memory_mb * 2**20 / (BYTES_PER_ANSWER * length), 1), MOST_ROWS))
     count = len(request.users)
@@ -123,8 +133,24 @@ def recommend(
             note(f"{count:,} users, {length} items each, written to {output}.", run.quiet)
 
 
+def _count_unknown(items: Any, listed: list[str], quiet: bool) -> None:
+    """Say how many items of a filter the model does not know."""
+    from everypair.cli.model_files import typed
+
+    known = int((items.find(typed(listed, items, "item")) >= 0).sum()) if listed else 0
+    if known < len(listed):
+        note(f"{len(listed) - known} of the items to choose from or to leave out are not known to the model.", quiet)
+
+
 def _request(
-    model: Any, users: Any, items: Any, chosen: list[Any], filters: dict[str, Any], reading: Reading, quiet: bool
+    model: Any,
+    users: Any,
+    items: Any,
+    chosen: list[Any],
+    filters: dict[str, Any],
+    reading: Reading,
+    unknown: str | None,
+    quiet: bool,
 ) -> Request:
     """Known users by id, or rows of events of new ones."""
     import numpy as np
@@ -138,12 +164,18 @@ def _request(
         if not every:
             listed = typed(user if file is None else _listed(file, users), users, "user")
             names = np.array(listed, dtype=names.dtype)
+            if unknown == "skip" or (unknown is None and file is not None):
+                there = users.find(names) >= 0
+                if not there.all():
+                    note(f"{int((~there).sum()):,} of {len(names):,} users are not known and left out.", quiet)
+                names = names[there]
         return Request(names, lambda part: model.recommend(names[part], **filters))
     if likes is None:
         events = reading.read(new_users, quiet, model.state_.log)
     else:
         events = read_events([("new", item) for item in dict.fromkeys(typed(likes, items, "item"))], verbose=False)
-    new, matrix = _new(events, items)
+    skip = unknown == "skip" or (unknown is None and new_users is not None)
+    new, matrix = _new(events, items, skip, quiet)
     return Request(new, lambda part: model.recommend(interactions=matrix[part], **filters))
 
 
@@ -171,12 +203,15 @@ def _listed(path: Path, users: Any) -> list[str]:
     return listed
 
 
-def _new(events: Any, items: Any) -> tuple[Any, Any]:
+def _new(events: Any, items: Any, skip: bool, quiet: bool) -> tuple[Any, Any]:
     """Return the ids of new users and their events as rows over known items."""
     from everypair.data.matching import IdPair, match_events
 
     matched = match_events(events, IdPair(events.user_ids, items))
-    if len(matched.unknown_items):
+    if len(matched.unknown_items) and skip:
+        strange = len(matched.unknown_items)
+        note(f"{matched.n_unknown:,} events of {strange:,} items that the model does not know are left out.", quiet)
+    elif len(matched.unknown_items):
         items.index(matched.unknown_items, "item")  # which names them and those they are like
     return events.user_ids.values, matched.matrix
 
@@ -196,7 +231,7 @@ def _blocks(count: int, rows: int) -> list[slice]:
     return list(map(slice, starts, [*starts[1:], count]))
 
 
-def _print(request: Request, run: Run) -> None:
+def _print(request: Request, titles: Titles, run: Run) -> None:
     """Show a few users; many belong into a file."""
     from everypair.cli.ranked_files import rounded, shown
 
@@ -205,9 +240,12 @@ def _print(request: Request, run: Run) -> None:
         raise ValueError(f"these are {count:,} users: write them to a file with --output FILE.csv, or to -.")
     for name, items, scores in zip(request.users.tolist(), *map(list, request.answer(slice(None)))):
         there = shown(scores)
+        if not there.any():
+            note(f"{name}: no item is left of those to choose from, less those left out and those that the user has.")
         answers, rated = items[there].tolist(), rounded(scores[there])
         if run.json_output:
-            show({"user": name, "items": answers, "scores": rated})
+            show({"user": name, "items": answers, "scores": rated, **titles.field(answers)})
         else:
-            rows = [[str(rank), str(one), f"{score:.4f}"] for rank, (one, score) in enumerate(zip(answers, rated), 1)]
-            table(["rank", "item", "score"], rows, str(name))
+            shown_items = [[str(one), *titles.cells(one), f"{score:.4f}"] for one, score in zip(answers, rated)]
+            rows = [[str(rank), *cells] for rank, cells in enumerate(shown_items, 1)]
+            table(["rank", "item", *titles.head, "score"], rows, str(name))

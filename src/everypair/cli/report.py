@@ -11,6 +11,7 @@ from everypair.cli.choice import ModelChoice
 from everypair.cli.options import Run, command
 from everypair.cli.reading import Reading
 from everypair.cli.say import show
+from everypair.cli.training import Split
 
 
 @command
@@ -18,10 +19,11 @@ def report(
     events: Annotated[Path, typer.Argument(help="File of events.")],
     choice: ModelChoice,
     reading: Reading,
+    cut: Split,
     run: Run,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("report.html"),
     test: Annotated[
-        Path | None, typer.Option(help="File of held-out events.", show_default="a tenth of the events")
+        Path | None, typer.Option(help="File of held-out events.", show_default="a part of the events")
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     samples: Annotated[int, typer.Option(help="Users whose lists are shown by name.", min=0)] = 6,
@@ -33,14 +35,20 @@ def report(
     from everypair.data.matching import IdPair, held_out_matrix
     from everypair.plots import report as write_report
     from everypair.plots.report import check_report
+    from everypair.store.write import check_output
 
     check_report(output)
+    check_output(output, events, test)
+    cut.check()
+    if test is not None and cut != Split():
+        raise ValueError(f"{test} is what is held out: leave out --split, --test-share and --since.")
+    how = cut.entries
     model = choice.build()
     data = reading.read(events, run.quiet)
     held_out = None
     if test is not None:
         held_out = held_out_matrix(reading.read(test, run.quiet), IdPair(data.user_ids, data.item_ids), "test")
-    write_report(model, data, held_out, output, title=title, samples=samples, random_state=choice.seed)
+    write_report(model, data, held_out, output, title=title, samples=samples, random_state=choice.seed, **how)
     if run.json_output:
         show({"output": output})
     else:

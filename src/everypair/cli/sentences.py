@@ -9,9 +9,9 @@ import re
 
 READING = ("user", "item", "weight", "time", "min_rating", "dislike_weight", "duplicates", "missing")
 TEXT = ("min_user_events", "min_item_events", "ids", "delimiter", "header", "quote", "encoding", "absent", "extra")
-TUNING = ("budget", "trials", "metric", "held_out", "space", "search", "storage")
+TUNING = ("budget", "trials", "metric", "held_out", "since", "space", "search", "storage")
 OPTIONS = frozenset(READING + TEXT + TUNING)
-RENAMED = {"n_threads": "--threads", "test_share": "--share"}
+RENAMED = {"n_threads": "--threads"}
 FOR_PYTHON = " Leave them out (test with `in`), or fold them in as new rows."
 _ARGUMENT = re.compile(r"(?<![\w.\[])([a-z_]+)=(\"[^\"]*\"|'[^']*'|\[…\]|[\w.+-]*\w)?")
 _NAME = re.compile(r"\b(min_user_events|min_item_events|min_rating|dislike_weight|n_threads|test_share)\b")
@@ -34,6 +34,8 @@ def as_options(sentence: str, arguments: list[str]) -> str:
     ('the rank=3 of OneClassMF', 'name it with --user.')
     >>> as_options("Lower min_user_events, or say delimiter=';'.", ["inspect"])
     "Lower --min-user-events, or say --delimiter ';'."
+    >>> as_options("held_out='time' needs times", ["tune"])
+    '--split time needs times'
     >>> as_options("n_threads must be a positive integer.", ["recommend"])
     '--threads must be a positive integer.'
     """
@@ -51,4 +53,4 @@ def as_options(sentence: str, arguments: list[str]) -> str:
 
     named = _ARGUMENT.sub(option, sentence).replace("----", "--")
     named = _NAME.sub(lambda found: RENAMED.get(found[0], f"--{found[0]}"), named).replace("----", "--")
-    return _DASHES.sub(lambda found: found[0].replace("_", "-"), named)
+    return _DASHES.sub(lambda found: found[0].replace("_", "-"), named.replace("--held_out", "--split"))

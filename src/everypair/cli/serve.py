@@ -24,6 +24,9 @@ def serve(
     token_file: Annotated[Path | None, Option(help="File with a secret that requests must have.")] = None,
     no_token: Annotated[bool, Option("--no-token", help="Let others ask without a secret.")] = False,
     watch: Annotated[bool, Option("--watch", help="Take the files again when they are replaced.")] = False,
+    check: Annotated[
+        bool, Option("--check", help="Load, check and warm up alone: before a switch, or in an image.")
+    ] = False,
     log: Annotated[Path | None, Option(help="File for a line of JSON per request; - is standard output.")] = None,
     log_users: Annotated[bool, Option("--log-users", help="Write ids of users into that file too.")] = False,
 ) -> None:
@@ -46,6 +49,6 @@ def serve(
         gate = asked.gate_of(token_file, no_token, is_loopback(sock))
         count = resolve_threads(None) if workers is None else workers
         setup = asked.Setup(served, items, gate, count, watch, log, log_users)
-        from everypair.serve.start import serve as start
+        from everypair.serve import start
 
-        start(setup, sock, lambda sentence: note(f"everypair: {sentence}"))
+        (start.check if check else start.serve)(setup, sock, lambda sentence: note(f"everypair: {sentence}"))

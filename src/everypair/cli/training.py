@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
 
-from everypair.cli.say import table
+import typer
+
+from everypair.cli.say import note, table
 from everypair.progress import Progress
 
 SHOWN = ("ndcg", "recall", "precision", "hit_rate", "map", "coverage")
@@ -35,26 +39,56 @@ def fitted(model: Any, events: Any, features: dict[str, Any], quiet: bool, callb
         return model.fit(events, **features, callbacks=[shown_sweeps(progress), *callbacks])
 
 
-def split(events: Any, how: str, share: float, count: int, seed: int) -> HeldOutEvents:
-    """Hold out a part of events."""
-    from everypair import data
+@dataclass(frozen=True)
+class Split:
+    """What is held out of a file of events: in evaluate, tune and report alike."""
 
-    if how == "new-users":
-        parts = data.split_rows(events, test_share=share, random_state=seed)
-        return HeldOutEvents(parts.train, parts.test, parts.fold_in)
-    if how == "last":
-        train, test = data.split_leave_last(events, count=count)
-    elif how == "time":
-        train, test = data.split_time(events, test_share=share)
-    elif how == "per-user":
-        train, test = data.split_per_row(events, test_share=share, random_state=seed)
-    else:
-        train, test = data.split_entries(events, test_share=share, random_state=seed)
-    if not test.matrix.nnz:
-        raise ValueError(
-            "nothing was held out: there are too few events for this split; choose another --share or --count."
-        )
-    return HeldOutEvents(train, test)
+    split: Annotated[
+        Literal["random", "last", "time", "new-users"],
+        typer.Option(help="What to hold out: random events, the last of every user, the latest, or whole users."),
+    ] = "random"
+    test_share: Annotated[float, typer.Option(help="Share of the events (or users) that is held out.")] = 0.1
+    since: Annotated[str | None, typer.Option(help="With --split time: hold out all from this date or time on.")] = None
+
+    @property
+    def how(self) -> str:
+        """The way to hold out; ``--since`` alone says it too."""
+        return "time" if self.since is not None and self.split == "random" else self.split
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        """The arguments of ``tune`` and ``report``."""
+        if self.how == "new-users":
+            raise ValueError("--split new-users holds out whole users, which evaluate alone can: choose another.")
+        return {"held_out": self.how, "test_share": self.test_share, "since": self.since}
+
+    def check(self) -> None:
+        """Refuse before a file is read what cannot be."""
+        from everypair.data.splits import check_held_out, check_share
+
+        check_share(self.test_share, "test_share")
+        if self.how != "new-users" or self.since is not None:
+            check_held_out(self.how, self.since)
+
+    def parts(self, events: Any, seed: int) -> HeldOutEvents:
+        """Hold out a part of events."""
+        from everypair.data.splits import hold_out, split_rows
+
+        if self.how == "new-users":
+            parts = split_rows(events, test_share=self.test_share, random_state=seed)
+            return HeldOutEvents(parts.train, parts.test, parts.fold_in)
+        train, test = hold_out(events, self.how, None, seed, self.test_share, self.since)
+        if not test.matrix.nnz:
+            raise ValueError(
+                "nothing was held out: there are too few events for this split; choose another --split or --test-share."
+            )
+        return HeldOutEvents(train, test)
+
+    def words(self, seed: int) -> str:
+        """Say what was held out."""
+        from everypair.data.splits import held_out_words
+
+        return held_out_words(self.how, self.test_share, self.since, seed)
 
 
 class HeldOutMetrics(NamedTuple):
@@ -74,16 +108,27 @@ class HeldOutMetrics(NamedTuple):
         """Print a table, with standard errors over users."""
         names = [f"{metric}@{k}" for k in self.ks for metric in SHOWN] + ["auc"]
         rows = [[name, *(_cell(one, name) for one in self.metrics.values())] for name in names]
-        table(["", *self.metrics], rows, f"On {self.pairs:,} pairs held out:")
+        repeats = max(one.repeats for one in self.metrics.values())
+        again = f" ({repeats:,} more are of users who have the item already: --repeats count)" if repeats else ""
+        table(["", *self.metrics], rows, f"On {self.pairs - repeats:,} pairs held out{again}:")
 
 
-def measured(model: Any, parts: HeldOutEvents, ks: list[int]) -> HeldOutMetrics:
+def check_whole(interrupted: bool, output: Path, keep_partial: bool) -> None:
+    """After Ctrl-C leave a model file that is there as it was, unless a half-trained one may replace it."""
+    if interrupted and not keep_partial and output.exists():
+        note(f"{output} is left as it was: --keep-partial replaces it by what was learnt until Ctrl-C.")
+        raise KeyboardInterrupt
+
+
+def measured(
+    model: Any, parts: HeldOutEvents, ks: list[int], repeats: Literal["drop", "count"] = "drop"
+) -> HeldOutMetrics:
     """Metrics of a fitted model, and of Popularity beside it, on what was held out."""
     from everypair import Popularity, ranking_metrics
 
     beside = {"Popularity": Popularity().fit(parts.train), type(model).__name__: model}
     metrics = {
-        name: ranking_metrics(one, parts.train, parts.test, ks=ks, fold_in=parts.fold_in)
+        name: ranking_metrics(one, parts.train, parts.test, ks=ks, fold_in=parts.fold_in, repeats=repeats)
         for name, one in beside.items()
     }
     return HeldOutMetrics(metrics, parts.test.matrix.nnz, ks)

@@ -28,6 +28,45 @@ class EventRows:
         return EventRows(self.rows[kept], self.columns[kept], self.weights[kept], times)
 
 
+@dataclass(frozen=True)
+class Repeats:
+    """The events of pairs that have several, with times, and ``how`` those of one pair are joined."""
+
+    events: EventRows
+    how: str
+
+    def among(self, rows: Array, columns: Array, places: tuple[Array, Array] | None = None) -> Repeats | None:
+        """Those of the pairs (rows[t], columns[t]), which ascend; ``places`` is where these pairs are from now on."""
+        events = self.events
+        width = 1 + int(max(columns.max(initial=0), events.columns.max(initial=0)))
+        keys = rows.astype(np.int64) * width + columns
+        wanted = events.rows.astype(np.int64) * width + events.columns
+        found = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        kept = np.flatnonzero(keys[found] == wanted) if len(keys) else np.empty(0, np.int64)
+        if not len(kept):
+            return None
+        times = None if events.times is None else events.times[kept]
+        new = (rows, columns) if places is None else places
+        return Repeats(EventRows(new[0][found[kept]], new[1][found[kept]], events.weights[kept], times), self.how)
+
+
+def repeated_events(events: EventRows) -> EventRows:
+    """The events of pairs that have several.
+
+    >>> events = EventRows(np.array([1, 0, 1]), np.array([2, 2, 2]), np.array([3.0, 1.0, 2.0]), np.array([9, 8, 7]))
+    >>> repeated_events(events).times.tolist()
+    [9, 7]
+    """
+    order, rows, columns = _sorted_by_pair(events.rows, events.columns)
+    same = (rows[1:] == rows[:-1]) & (columns[1:] == columns[:-1])
+    several = np.zeros(len(order), np.bool_)
+    several[1:] |= same
+    several[:-1] |= same
+    kept = np.zeros(len(order), np.bool_)
+    kept[order[several]] = True
+    return events.where(kept)
+
+
 def join_events(events: EventRows, how: str) -> EventRows:
     """Return one pair for all events of a user and an item, in ascending order, with their latest time.
 

@@ -18,7 +18,14 @@ import scipy.sparse as sp
 
 from everypair.check import integer, is_number
 from everypair.data.event_columns import AUTO, ROLES, EventColumns, choose_columns
-from everypair.data.event_pairs import EventRows, frequent_pairs, join_events, used_ids
+from everypair.data.event_pairs import (
+    EventRows,
+    Repeats,
+    frequent_pairs,
+    join_events,
+    repeated_events,
+    used_ids,
+)
 from everypair.data.ids import Ids
 from everypair.data.tables import ID_TYPES, Column, Problems, Table, TextOptions, open_table
 from everypair.types import Array
@@ -37,7 +44,8 @@ class Events:
     the events that were joined with another one of the same pair. ``columns`` says which column was read as what.
     ``dropped`` counts what was left out and why: events with something ``"missing"`` or ``"below min_rating"``, pairs
     of ``"weight 0"`` and those of ``"rare"`` users or items. ``reading`` are the arguments of ``read_events`` that were
-    not the usual ones: a model reads later events by them.
+    not the usual ones: a model reads later events by them. ``repeats`` are the events of pairs that have
+    several, with their times: what a split by time needs.
 
     >>> events = read_events([("ann", "rain"), ("bob", "rain"), ("bob", "rain"), ("bob", "blue")])
     >>> events.matrix.toarray().tolist(), events.item_ids, events.duplicates
@@ -52,6 +60,7 @@ class Events:
     columns: Mapping[str, Hashable | None] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     reading: Mapping[str, Any] = field(default_factory=dict)
+    repeats: Repeats | None = None
 
 
 def read_events(
@@ -147,6 +156,7 @@ def read_events(
     user_ids, rows = used_ids(read.ids[0], pairs.rows)
     item_ids, places = used_ids(read.ids[1], pairs.columns)
     shape = len(user_ids), len(item_ids)
+    repeats = None if read.repeats is None else read.repeats.among(pairs.rows, pairs.columns, (rows, places))
     indptr = np.searchsorted(rows, np.arange(shape[0] + 1))
     return Events(
         matrix=sp.csr_array((pairs.weights.astype(np.float32), places, indptr), shape=shape),
@@ -157,6 +167,7 @@ def read_events(
         columns=read.columns,
         dropped=dropped,
         reading=reading,
+        repeats=repeats,
     )
 
 
@@ -185,6 +196,7 @@ class JoinedEvents:
     columns: Mapping[str, Hashable | None]
     dropped: Mapping[str, int]
     note: str  # what was guessed of the columns
+    repeats: Repeats | None = None
 
 
 def read_joined(
@@ -227,9 +239,13 @@ def read_joined(
         *(_float_note(getattr(chosen, role), one) for role, one in (("user", users), ("item", items))),
     ]
     note = "; ".join(filter(None, notes))
+    repeats = None
+    if pairs.times is not None and len(pairs.rows) < len(events.rows):
+        repeats = Repeats(repeated_events(events), duplicates)
     return JoinedEvents(
         table.source_name, (users, items), pairs, duplicates, len(events.rows) - len(pairs.rows),
         {role: getattr(chosen, role) for role in ROLES}, dropped, f"{table.source_name}{note}." if note else "",
+        repeats,
     )  # fmt: skip
 
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from everypair.check import as_frame
 from everypair.column_names import looks_like_events
-from everypair.data.events import Events, read_events
+from everypair.data.event_log import EventLog, read_like
+from everypair.data.events import Events
 from everypair.data.ids import Ids, string_array
 from everypair.data.named_matrix import named_matrix
 from everypair.types import Array
@@ -44,8 +45,10 @@ class Matched:
     unknown_items: Array
 
 
-def as_events(source: Any, name: str, *, verbose: bool = False) -> Events | None:
+def as_events(source: Any, name: str, *, verbose: bool = False, log: EventLog | None = None) -> Events | None:
     """Return a table of events with ids; None where ``source`` is a matrix, which has positions only.
+
+    What is not read yet is read as those of a ``log`` were.
 
     >>> as_events({"user": ["ann"], "item": [7]}, "interactions").item_ids
     Ids(1: 7)
@@ -57,11 +60,11 @@ def as_events(source: Any, name: str, *, verbose: bool = False) -> Events | None
     if sp.issparse(source):
         return None
     if isinstance(source, str | os.PathLike | Mapping) or _are_tuples(source, name):
-        return _read(source, verbose)
+        return _read(source, verbose, log)
     frame = as_frame(source, name)
     if frame is None or not all(isinstance(column, str) for column in frame.columns):
         return None
-    return _read(source, verbose) if looks_like_events(frame.columns) else _wide(frame, name)
+    return _read(source, verbose, log) if looks_like_events(frame.columns) else _wide(frame, name)
 
 
 def _are_tuples(source: Any, name: str) -> bool:
@@ -136,9 +139,9 @@ def find_alike(among: Ids, ids: Ids) -> NDArray[np.int64]:
     return among.find(alike(among, ids))
 
 
-def _read(source: Any, verbose: bool) -> Events:
+def _read(source: Any, verbose: bool, log: EventLog | None) -> Events:
     try:
-        return read_events(source, verbose=verbose)
+        return read_like(source, log, verbose)
     except (ValueError, TypeError) as failure:
         raise type(failure)(
             f"{failure} (Options such as user=, item= or missing= belong to everypair.data.read_events: give what it "

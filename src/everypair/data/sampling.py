@@ -1,14 +1,17 @@
-"""Negatives by chance: distinct pairs (i, j) outside Ω with i ~ p and j ~ q, by one of five schemes.
+"""Negatives by chance: distinct pairs (i, j) outside Ω with i ~ p and j ~ q, by one of six schemes.
 
     "user-count"    p_i ∝ |Ω_i⁺|   q_j = 1/n               active users vouch more for what they left out
     "item-count"    p_i = 1/m      q_j ∝ |Ω_j⁺|            popular items were more likely to be seen
     "item-rarity"   p_i = 1/m      q_j ∝ m − |Ω_j⁺|        popular items are less likely to be negative
     "item-inverse"  p_i = 1/m      q_j ∝ 1/max(1, |Ω_j⁺|)  the same, more strongly
     "uniform"       p_i = 1/m      q_j = 1/n
+    "user-quota"    |Ω_i⁻| ∝ |Ω_i⁺|, not by chance   q_j ∝ |Ω_j⁺|
 
-NegSel calls them user, item-f, item-w, item-s and uniform.
+NegSel calls the first five user, item-f, item-w, item-s and uniform; the last is the baseline of Paquet and Koenigstein
+that it names in 2.2, with |Ω_i⁻| = |Ω_i⁺| where as many are asked for. (Its "uniform-ens" is defined nowhere.)
 
-A draw that hits Ω or repeats an earlier one is rejected.
+A draw that hits Ω or repeats an earlier one is rejected. Under "user-quota" a user for whom less is unknown than his
+share gets all of it, so that fewer pairs may come than were asked for.
 """
 
 from __future__ import annotations
@@ -23,9 +26,10 @@ from everypair import check
 from everypair.data.pairs import Pairs, kept_pointers
 from everypair.types import Array
 
-SCHEMES = ("user-count", "item-count", "item-rarity", "item-inverse", "uniform")
+SCHEMES = ("user-count", "item-count", "item-rarity", "item-inverse", "uniform", "user-quota")
 LEAST_BATCH = 1024  # draws of one round; the most are four times what was asked for
 MOST_ROUNDS = 100
+QUOTA_ROUNDS = 10  # then what is left of a user's share is drawn from all that he can still get
 
 
 def sample_negatives(
@@ -66,7 +70,9 @@ class Sampling:
         self, pairs: Pairs, count: int, random: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Draw ``count`` distinct pairs outside Ω."""
-        m, n = pairs.shape
+        if self.scheme == "user-quota":
+            return self._draw_quotas(pairs, count, random)
+        n = pairs.shape[1]
         unknown = self._drawable(pairs)
         if count > unknown:
             raise ValueError(
@@ -75,7 +81,7 @@ class Sampling:
             )
         if count == 0:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        stored = np.repeat(np.arange(m, dtype=np.int64) * n, np.diff(pairs.rows.indptr)) + pairs.rows.indices
+        stored = _stored_codes(pairs)
         rows, columns = _Choice(self.left), _Choice(self.right)
         accepted = np.empty(0, np.int64)
         rate = 1.0
@@ -93,6 +99,30 @@ class Sampling:
                 f'scheme="{self.scheme}" found only {len(accepted)} of {count} distinct unknown pairs in '
                 f'{MOST_ROUNDS} rounds: it hardly ever draws the rest; lower the ratio or choose scheme="uniform".'
             )
+        return accepted // n, accepted % n
+
+    def _draw_quotas(
+        self, pairs: Pairs, count: int, random: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Draw every row's share of ``count``, column j with chance ∝ q_j among what the row can still get."""
+        m, n = pairs.shape
+        stored = _stored_codes(pairs)
+        drawable = self.right > 0
+        stored_drawable = np.bincount(stored[drawable[stored % n]] // n, minlength=m)
+        ends = np.rint(np.cumsum(self.left) * (count / max(self.left.sum(), 1))).astype(np.int64)  # of shares
+        quotas = np.minimum(np.diff(ends, prepend=0), int(drawable.sum()) - stored_drawable)
+        columns, accepted, missing = _Choice(self.right), np.empty(0, np.int64), quotas
+        for _ in range(QUOTA_ROUNDS):
+            rows = np.repeat(np.arange(m, dtype=np.int64), missing)
+            drawn = rows * n + columns.draw(len(rows), random)
+            fresh = _first_occurrences(drawn[~_contains(stored, drawn) & ~_contains(np.sort(accepted), drawn)])
+            accepted = np.concatenate([accepted, fresh])
+            missing = quotas - np.bincount(accepted // n, minlength=m)
+        taken = np.sort(np.concatenate([stored, accepted]))
+        for row in np.flatnonzero(missing):
+            free = self.right.copy()
+            free[taken[slice(*np.searchsorted(taken, (row * n, (row + 1) * n)))] % n] = 0
+            accepted = np.concatenate([accepted, row * n + _random_order(free, random)[: missing[row]]])
         return accepted // n, accepted % n
 
     def _drawable(self, pairs: Pairs) -> int:
@@ -131,6 +161,13 @@ class Sampling:
         return row[keep], column[keep]
 
 
+def _stored_codes(pairs: Pairs) -> NDArray[np.int64]:
+    """i·n + j of every stored pair, ascending."""
+    m, n = pairs.shape
+    starts = np.repeat(np.arange(m, dtype=np.int64) * n, np.diff(pairs.rows.indptr))
+    return np.asarray(starts + pairs.rows.indices)
+
+
 def check_sampling_scheme(scheme: Any) -> str:
     """Return a sampling scheme, or refuse what is none."""
     return check.one_of("scheme", scheme, SCHEMES)
@@ -153,7 +190,7 @@ class _Choice:
 
 def _shape(scheme: str, side: int, counts: Array, other_size: int) -> NDArray[np.float64]:
     """Unnormalised weights of a side's entities with ``counts`` positives among ``other_size``."""
-    if (scheme, side) in (("user-count", 0), ("item-count", 1)):
+    if (scheme, side) in (("user-count", 0), ("item-count", 1)) or scheme == "user-quota":
         return counts.astype(np.float64)
     if (scheme, side) == ("item-rarity", 1):
         return np.asarray(other_size - counts, np.float64)
@@ -162,9 +199,9 @@ def _shape(scheme: str, side: int, counts: Array, other_size: int) -> NDArray[np
     return np.ones(len(counts))
 
 
-def _random_order(weights: NDArray[np.float64], seed: int) -> NDArray[np.int64]:
+def _random_order(weights: NDArray[np.float64], random: int | np.random.Generator) -> NDArray[np.int64]:
     """Order positions of positive weight as draws without replacement would: by exponential times over weights."""
-    times = np.random.default_rng(seed).exponential(size=len(weights))
+    times = np.random.default_rng(random).exponential(size=len(weights))
     drawable = np.flatnonzero(weights > 0)
     return drawable[np.argsort(times[drawable] / weights[drawable], kind="stable")]
 

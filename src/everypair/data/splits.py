@@ -9,6 +9,7 @@ metrics count only the positives among them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -16,7 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.check import as_csr, integer
+from everypair.check import as_csr, integer, is_number
+from everypair.data.event_pairs import EventRows, Repeats, join_events, repeated_events
 from everypair.data.events import Events
 from everypair.data.ids import Ids
 from everypair.data.matching import as_events
@@ -44,7 +46,12 @@ class RowSplit(NamedTuple):
 
 
 def hold_out(
-    interactions: Any, held_out: str, times: Any = None, random_state: Any = 0, test_share: float = 0.1
+    interactions: Any,
+    held_out: str,
+    times: Any = None,
+    random_state: Any = 0,
+    test_share: float = 0.1,
+    since: Any = None,
 ) -> tuple[Any, Any]:
     """Hold out entries by the name of a way: ``"random"``, every row's ``"last"``, or the latest by ``"time"``.
 
@@ -52,21 +59,41 @@ def hold_out(
     >>> test.toarray().tolist()
     [[1, 0, 0], [0, 0, 0]]
     """
-    check_held_out(held_out)
+    check_held_out(held_out, since)
     if held_out == "random":
         return split_entries(interactions, test_share, random_state)
-    if times is None:
+    if times is None and not (isinstance(interactions, Events) and interactions.times is not None):
         raise ValueError(
             f"held_out={held_out!r} needs the times of the stored pairs: fit(interactions, times=…), or "
             "Entries(matrix, times)."
         )
-    return split_leave_last(interactions, times) if held_out == "last" else split_time(interactions, times, test_share)
+    if held_out == "last":
+        return split_leave_last(interactions, times)
+    return split_time(interactions, times, test_share, since=since)
 
 
-def check_held_out(held_out: Any) -> None:
-    """Refuse a way to hold entries out that there is not."""
+def check_held_out(held_out: Any, since: Any = None) -> None:
+    """Refuse a way to hold entries out that there is not, and a moment that it does not need."""
     if held_out not in HELD_OUT:
         raise ValueError(f"held_out must be one of {', '.join(map(repr, HELD_OUT))}, got {held_out!r}.")
+    if since is not None:
+        if held_out != "time":
+            raise ValueError(f"since= belongs to held_out='time', not to {held_out!r}.")
+        moment_of(since)
+
+
+def held_out_words(held_out: str, test_share: float = 0.1, since: Any = None, random_state: Any = 0) -> str:
+    """Say which events were held out.
+
+    >>> held_out_words("time", since="2024-03-01")
+    'all events since 2024-03-01'
+    """
+    if held_out == "last":
+        return "the last event of every user who has two or more"
+    if since is not None:
+        return f"all events since {since}"
+    share = f"{100 * test_share:g} % of all events"
+    return f"the latest {share}" if held_out == "time" else f"{share}, drawn at random (seed {random_state})"
 
 
 def split_entries(interactions: Any, test_share: float = 0.1, random_state: Any = 0) -> tuple[Any, Any]:
@@ -77,7 +104,7 @@ def split_entries(interactions: Any, test_share: float = 0.1, random_state: Any 
     (200, True)
     """
     events, matrix = _canonical(interactions)
-    _check_share(test_share, "test_share")
+    check_share(test_share, "test_share")
     held_out = np.random.default_rng(random_state).random(matrix.nnz) < test_share
     return _part(events, matrix, ~held_out), _part(events, matrix, held_out)
 
@@ -104,7 +131,7 @@ def split_per_row(
     if (test_share is None) == (test_count is None):
         raise ValueError("Give either test_share (of every row's entries) or test_count (per row), one of them.")
     if test_share is not None:
-        _check_share(test_share, "test_share")
+        check_share(test_share, "test_share")
         wanted = _rounded(test_share * counts)
     else:
         integer("test_count", test_count, 1)
@@ -135,21 +162,91 @@ def split_leave_last(interactions: Any, times: Any = None, count: int = 1) -> tu
     return _part(events, matrix, ~held_out), _part(events, matrix, held_out)
 
 
-def split_time(interactions: Any, times: Any = None, test_share: float = 0.1) -> tuple[Any, Any]:
+def split_time(interactions: Any, times: Any = None, test_share: float = 0.1, *, since: Any = None) -> tuple[Any, Any]:
     """Hold out the latest ``test_share`` of all entries: one moment divides train from test for every row.
 
-    ``times`` is as in :func:`split_leave_last`. Entries at the dividing moment stay in train.
+    ``times`` is as in :func:`split_leave_last`. Entries at the dividing moment stay in train. ``since`` is that moment
+    instead, the first of the test: a number of the times' clock, or a date such as ``"2024-03-01"`` where they are
+    dates. Of a pair with several events, in events with ids, the later ones are held out and the others are not: it is
+    in both parts, with the weight that it has in each.
 
     >>> train, test = split_time(np.array([[1, 2, 3], [0, 4, 0]]), times=[30, 10, 20, 5], test_share=0.25)
     >>> test.toarray().tolist()
     [[1, 0, 0], [0, 0, 0]]
     """
     events, matrix = _canonical(interactions)
-    _check_share(test_share, "test_share")
+    check_share(test_share, "test_share")
     values = _aligned_times(_times_of(events, times), matrix)
-    kept = max(1, int(_rounded((1 - test_share) * matrix.nnz)))
-    held_out = values > np.partition(values, kept - 1)[kept - 1]
-    return _part(events, matrix, ~held_out), _part(events, matrix, held_out)
+    if events is None or events.repeats is None or times is not None:
+        held_out = _is_late(values, test_share, since)
+        return _part(events, matrix, ~held_out), _part(events, matrix, held_out)
+    return _split_events(events, matrix, values, events.repeats, test_share, since)
+
+
+def _split_events(
+    events: Events, matrix: Any, values: NDArray[Any], repeats: Repeats, test_share: float, since: Any
+) -> tuple[Events, Events]:
+    """Cut the events, of which some pairs have several, and join those of a pair in either part."""
+    several = repeats.events
+    assert several.times is not None
+    rows, width = _entry_rows(matrix), matrix.shape[1]
+    once = ~np.isin(rows * width + matrix.indices, several.rows.astype(np.int64) * width + several.columns)
+    every = EventRows(
+        np.concatenate([rows[once], several.rows]),
+        np.concatenate([matrix.indices[once], several.columns]),
+        np.concatenate([matrix.data[once], several.weights]),
+        np.concatenate([values[once], several.times]),
+    )
+    held_out = _is_late(every.times, test_share, since)
+    train, test = (_joined(events, every.where(part), repeats.how) for part in (~held_out, held_out))
+    return train, test
+
+
+def _joined(events: Events, own: EventRows, how: str) -> Events:
+    """A part of events, those of one pair joined."""
+    if not len(own.rows):
+        return replace(events, matrix=0 * events.matrix, times=None, repeats=None)
+    pairs = join_events(own, how)
+    pairs = pairs.where(pairs.weights != 0)
+    indptr = np.searchsorted(pairs.rows, np.arange(events.matrix.shape[0] + 1))
+    matrix, times = (
+        sp.csr_array((data, pairs.columns, indptr), shape=events.matrix.shape)
+        for data in (pairs.weights.astype(events.matrix.dtype), pairs.times)
+    )
+    repeats = Repeats(repeated_events(own), how).among(pairs.rows, pairs.columns)
+    return replace(events, matrix=matrix, times=times, repeats=repeats)
+
+
+def _is_late(times: Any, test_share: float, since: Any) -> NDArray[np.bool_]:
+    """Which events are held out: the latest share, or all from a moment on."""
+    if since is None:
+        kept = max(1, int(_rounded((1 - test_share) * len(times))))
+        return np.asarray(times > np.partition(times, kept - 1)[kept - 1])
+    late = np.asarray(times >= moment_of(since, times.dtype.kind == "M"))
+    if late.all() or not late.any():
+        side = "before" if late.all() else "after"
+        raise ValueError(f"no event is {side} since={since!r}: the times go from {times.min()} to {times.max()}.")
+    return late
+
+
+def moment_of(since: Any, dated: bool = False) -> Any:
+    """A moment as a number of the times' clock, dates as seconds since 1970, or as a date where times are ``dated``.
+
+    >>> moment_of("1970-01-02"), moment_of(7), moment_of("7.5")
+    (86400, 7, 7.5)
+    """
+    if isinstance(since, str):
+        with suppress(ValueError):
+            since = float(since)
+    if is_number(since) and np.isfinite(since) and not dated:
+        return since
+    try:
+        date = np.datetime64(since, "s")
+    except (ValueError, TypeError):
+        date = np.datetime64("NaT")
+    if np.isnat(date):
+        raise ValueError(f"since= must be a number of the times' clock or a date such as '2024-03-01', got {since!r}.")
+    return date if dated else int(date.astype(np.int64))
 
 
 def split_cold_items(interactions: Any, test_share: float = 0.1, random_state: Any = 0) -> tuple[Any, Any]:
@@ -162,7 +259,7 @@ def split_cold_items(interactions: Any, test_share: float = 0.1, random_state: A
     ([], 2)
     """
     events, matrix = _canonical(interactions)
-    _check_share(test_share, "test_share")
+    check_share(test_share, "test_share")
     known = np.unique(matrix.indices)
     if len(known) < 2:
         raise ValueError("Whole items can only be held out of a matrix in which at least two have entries.")
@@ -185,8 +282,8 @@ def split_rows(
     ((7, 5), 12, 3)
     """
     events, matrix = _canonical(interactions)
-    _check_share(test_share, "test_share")
-    _check_share(hidden_share, "hidden_share")
+    check_share(test_share, "test_share")
+    check_share(hidden_share, "hidden_share")
     rng = np.random.default_rng(random_state)
     eligible = np.flatnonzero(np.diff(matrix.indptr) >= 2)
     if len(eligible) == 0 or matrix.shape[0] < 2:
@@ -221,7 +318,9 @@ def _part(events: Events | None, matrix: Any, chosen: NDArray[np.bool_]) -> Any:
     part = _take(matrix, chosen)
     if events is None:
         return part
-    return replace(events, matrix=part, times=None if events.times is None else _take(events.times, chosen))
+    repeats = None if events.repeats is None else events.repeats.among(_entry_rows(part), part.indices)
+    times = None if events.times is None else _take(events.times, chosen)
+    return replace(events, matrix=part, times=times, repeats=repeats)
 
 
 def _rows_of(events: Events, rows: NDArray[np.int64]) -> Events:
@@ -229,6 +328,7 @@ def _rows_of(events: Events, rows: NDArray[np.int64]) -> Events:
         events,
         matrix=events.matrix[rows],
         user_ids=Ids(events.user_ids.values[rows]),
+        repeats=None,
         times=None if events.times is None else events.times[rows],
     )
 
@@ -291,6 +391,7 @@ def _aligned_times(times: Any, matrix: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def _check_share(share: Any, name: str) -> None:
+def check_share(share: Any, name: str) -> None:
+    """Refuse what is no share of something."""
     if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 < share < 1:
         raise ValueError(f"{name} must be a number between 0 and 1, both excluded, got {share!r}.")

@@ -145,7 +145,7 @@ def feature_report(
                 raise KeyboardInterrupt
             if rows and clock.left() <= 0:  # cut short, and not to be compared
                 break
-            ranking = rank_users(fitted, train, test, lengths)
+            ranking, _ = rank_users(fitted, train, test, lengths)
             rows[name] = summarise(ranking, lengths, "test")
             of_users = user_metric(metric)
             if of_users is not None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from everypair.evaluate.by_id import without_ids
 from everypair.metrics.means import Metrics
-from everypair.metrics.patterns import Matrix, positive_pattern, stored_pattern, to_csr
+from everypair.metrics.patterns import Matrix, positive_pattern, stored_pattern, to_csr, without
 from everypair.metrics.per_row import check_average
-from everypair.metrics.ranking import Ranking, check_truth
+from everypair.metrics.ranking import Ranking, check_truth, split_repeats
 from everypair.metrics.stream import KS, MEMORY_MB, check_lengths, rank_rows, summarise
 
 
@@ -40,6 +40,7 @@ def ranking_metrics(
     ks: Sequence[int] = KS,
     fold_in: Matrix | None = None,
     *,
+    repeats: Literal["drop", "count"] = "drop",
     average: str = "test",
     memory_mb: float = MEMORY_MB,
     n_threads: int | None = None,
@@ -56,13 +57,17 @@ def ranking_metrics(
         by id; pairs of users or items that the model does not know are left out, with a warning that counts them.
     test
         Matrix of the same shape: values above 0 are the held-out positives; dislikes are dropped, they count
-        as unobserved. A positive of ``test`` must not be in ``train``.
+        as unobserved.
     ks
         Lengths of the top lists.
     fold_in
         Events (c × items) of users that were not in training. Scores then come from
         ``model.score_users(interactions=…)``, ``test`` has the same c rows, and the pairs of ``fold_in`` are
         left out of the ranking instead of those of ``train``, which is not looked at.
+    repeats
+        Positives of ``test`` whose pair is in ``train`` too (somebody buys something again, or the pair has its last
+        event in either): ``"drop"`` leaves them out and counts them in ``.repeats`` of the result; ``"count"`` ranks
+        every item, those that a user has as well, for lists to buy again from.
     average
         ``"test"``: mean over users with a test positive; ``"all"``: over all, the others counting as 0.
     memory_mb
@@ -96,18 +101,20 @@ def ranking_metrics(
     model, train, test, fold_in = without_ids(model, train, test, fold_in)
     lengths = check_lengths(ks)
     check_average(average)
-    ranking = rank_users(model, train, test, lengths, fold_in, memory_mb, n_threads)
+    ranking, left_out = rank_users(model, train, test, lengths, fold_in, memory_mb, n_threads, repeats)
     if fold_in is None:
-        _warn_of_training_pairs(model, test)
-    return summarise(ranking, lengths, average)
+        _warn_of_training_pairs(model, train, test)
+    found = summarise(ranking, lengths, average)
+    found.repeats = left_out
+    return found
 
 
-def _warn_of_training_pairs(model: Any, test: Matrix) -> None:
-    """Warn where a model was fitted on what it is tested on: most often train and test are swapped."""
+def _warn_of_training_pairs(model: Any, train: Matrix, test: Matrix) -> None:
+    """Warn where a model was fitted on what it is tested on and train lacks: most often train and test are swapped."""
     interactions = getattr(model, "interactions_", None)
     if interactions is None or interactions.shape != np.shape(test):
         return
-    positives = positive_pattern(test, "test")
+    positives = without(positive_pattern(test, "test"), stored_pattern(train, "train"))
     learnt = stored_pattern(interactions, "interactions_").multiply(positives).nnz
     if learnt:
         warnings.warn(
@@ -126,8 +133,9 @@ def rank_users(
     fold_in: Matrix | None = None,
     memory_mb: float = MEMORY_MB,
     n_threads: int | None = None,
-) -> Ranking:
-    """Where the test positives of every user stand; what the metrics of each user follow from."""
+    repeats: str = "drop",
+) -> tuple[Ranking, int]:
+    """Where the test positives of every user stand, and how many were left out because the user has them already."""
     if fold_in is None:
         if train is None:
             raise ValueError("train is needed to leave seen pairs out of the ranking; None is for fold_in only.")
@@ -136,7 +144,9 @@ def rank_users(
         events = to_csr(fold_in, "fold_in")
         seen = stored_pattern(events, "fold_in")
     positives = positive_pattern(test, "test")
-    check_truth(seen, positives, "train" if fold_in is None else "fold_in", "test")
+    names = "train" if fold_in is None else "fold_in", "test"
+    seen, positives, left_out = split_repeats(seen, positives, repeats, *names)
+    check_truth(seen, positives, *names)
 
     def score_rows(rows: NDArray[np.int64]) -> NDArray[Any]:
         scores = model.score_users(users=rows) if fold_in is None else model.score_users(interactions=events[rows])
@@ -148,4 +158,4 @@ def rank_users(
             )
         return scores
 
-    return rank_rows(score_rows, seen, positives, lengths, memory_mb, n_threads)
+    return rank_rows(score_rows, seen, positives, lengths, memory_mb, n_threads), left_out

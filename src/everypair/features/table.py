@@ -132,7 +132,7 @@ def table_features(
     min_count: int = 1,
     n_hashed: int = 4096,
     absent: Literal["error", "zeros"] = "error",
-    extra: Literal["error", "drop"] = "error",
+    extra: Literal["error", "drop"] = "drop",
     delimiter: str | None = None,
     header: bool | Sequence[str] | None = None,
     quote: str | None = '"',
@@ -162,7 +162,8 @@ def table_features(
     absent
         Ids of which the table says nothing: an ``"error"``, or a row of ``"zeros"``.
     extra
-        Rows of the table that are not among the ids: an ``"error"``, or ``"drop"``.
+        Rows of the table that are not among the ids, as a catalogue has items without events: ``"drop"`` leaves them
+        out, or an ``"error"``. :meth:`update` of a model adds them later.
     delimiter, header, quote, encoding, verbose
         As for :func:`everypair.data.read_events`.
 

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from everypair.kernels.indexed import FAST
-
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def weighted_squares(start: Any, stop: Any, factors: Any, weights: Any, constant: Any) -> Any:
@@ -28,9 +26,9 @@ def weighted_squares(start: Any, stop: Any, factors: Any, weights: Any, constant
     return total
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=FAST)
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 def row_lengths(rows: Any, out: Any) -> None:
-    """out_i = ‖row_i‖, divided by the row's peak first, so that squares stay in range."""
+    """out_i = ‖row_i‖, divided by the row's peak first, so that squares stay in range; 1 / peak may not be."""
     for i in range(len(rows)):
         peak = rows.dtype.type(0.0)
         for l in range(rows.shape[1]):

@@ -108,29 +108,42 @@ def term_gradient(variant: Any, loss_code: Any, terms: Any, number: Any, U: Any,
 
 
 @njit(**OPTIONS)
-def descend(row: Any, learning_rate: Any, gradient: Any, sums: Any, factors: Any) -> None:
-    """x ← x − η g with η = learning_rate / √G; G is the row's sum of mean squared gradients, this one included."""
+def descend(
+    row: Any, learner: Any, first: Any, last: Any, learning_rate: Any, gradient: Any, sums: Any, factors: Any
+) -> None:
+    """x_l ← x_l − η g_l, first ≤ l < last, with η = learning_rate / √G.
+
+    G is the learner's sum of mean squared gradients of the row, this one included.
+    """
+    if first == last:
+        return
     square = 0.0
-    for l in range(len(gradient)):
+    for l in range(first, last):
         square += gradient[l] * gradient[l]
-    sums[row] += square / len(gradient)
-    if sums[row] > 0.0:
-        eta = learning_rate / np.sqrt(sums[row])
-        for l in range(len(gradient)):
+    sums[row, learner] += square / (last - first)
+    if sums[row, learner] > 0.0:
+        eta = learning_rate / np.sqrt(sums[row, learner])
+        for l in range(first, last):
             factors[row, l] -= eta * gradient[l]
 
 
 @njit(**OPTIONS)
 def random_updates(
-    variant: Any, loss_code: Any, terms: Any, n_terms: Any, updates: Any, learning_rate: Any, counter: Any, U: Any,
-    V: Any, left_sums: Any, right_sums: Any,
+    variant: Any, loss_code: Any, terms: Any, n_terms: Any, updates: Any, learning_rate: Any, slow: Any, wait: Any,
+    counter: Any, U: Any, V: Any, left_sums: Any, right_sums: Any,
 ) -> Any:  # fmt: skip
-    """Take ``updates`` random steps on U and V in place and return the counter to go on from."""
-    gu, gv = np.empty(U.shape[1]), np.empty(U.shape[1])
-    for _ in range(updates):
+    """Take ``updates`` random steps on U and V in place and return the counter to go on from.
+
+    The first ``slow`` columns have one learner, the others a second one, which ``wait``s for so many updates.
+    """
+    gu, gv, rank = np.empty(U.shape[1]), np.empty(U.shape[1]), U.shape[1]
+    for update in range(updates):
         counter += _STRIDE
         number = np.int64(mixed(counter) % np.uint64(n_terms))
         i, j = term_gradient(variant, loss_code, terms, number, U, V, gu, gv)
-        descend(i, learning_rate, gu, left_sums, U)
-        descend(j, learning_rate, gv, right_sums, V)
+        descend(i, 0, 0, slow, learning_rate, gu, left_sums, U)
+        descend(j, 0, 0, slow, learning_rate, gv, right_sums, V)
+        if update >= wait:
+            descend(i, 1, slow, rank, learning_rate, gu, left_sums, U)
+            descend(j, 1, slow, rank, learning_rate, gv, right_sums, V)
     return counter

@@ -10,14 +10,16 @@ TWO_SIDED = 1.96  # standard errors on either side that hold 95 % of a normal di
 class Metrics(dict[str, float]):
     """A dict of means, whose ``standard_errors`` holds the standard error of each that is a mean over rows.
 
+    ``repeats`` counts test positives that were not ranked, because they are in train too.
+
     >>> found = Metrics({"ndcg@10": 0.3, "coverage@10": 0.5}, {"ndcg@10": 0.01})
     >>> found["ndcg@10"], found.standard_errors, [round(end, 4) for end in found.interval("ndcg@10")]
     (0.3, {'ndcg@10': 0.01}, [0.2804, 0.3196])
     """
 
-    def __init__(self, means: Mapping[str, float], standard_errors: Mapping[str, float]) -> None:
+    def __init__(self, means: Mapping[str, float], standard_errors: Mapping[str, float], repeats: int = 0) -> None:
         super().__init__(means)
-        self.standard_errors = dict(standard_errors)
+        self.standard_errors, self.repeats = dict(standard_errors), repeats
 
     def interval(self, name: str) -> tuple[float, float]:
         """95 % of such samples of rows have a mean in here: 1.96 standard errors on either side."""

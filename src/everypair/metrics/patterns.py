@@ -59,5 +59,16 @@ def count_overlap(one: sp.csr_array, other: sp.csr_array) -> int:
     return int(one.multiply(other).nnz)
 
 
+def without(pattern: sp.csr_array, other: sp.csr_array) -> sp.csr_array:
+    """The pairs of a pattern that are not in another.
+
+    >>> without(stored_pattern([[1, 1, 0]], "test"), stored_pattern([[0, 1, 1]], "train")).indices.tolist()
+    [0]
+    """
+    left = sp.csr_array(pattern - pattern.multiply(other))
+    left.eliminate_zeros()
+    return left
+
+
 def _pattern(indptr: Any, indices: Any, shape: tuple[int, int]) -> sp.csr_array:
     return sp.csr_array((np.ones(len(indices), dtype=np.int8), indices, indptr), shape=shape)

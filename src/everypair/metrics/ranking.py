@@ -14,9 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.check import one_of
 from everypair.kernels.ranks import rank_rows
 from everypair.kernels.select import select_top
-from everypair.metrics.patterns import Matrix, count_overlap, positive_pattern, stored_pattern
+from everypair.metrics.patterns import Matrix, count_overlap, positive_pattern, stored_pattern, without
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
 
 SCORES_PER_CHUNK = 1 << 17  # a thread works on a copy of so many scores at a time: half of a megabyte in float32
@@ -137,6 +138,27 @@ def check_truth(seen: sp.csr_array, positives: sp.csr_array, seen_name: str, pos
             f"are not ranked. Remove them from one of the two; if they are stored zeros, call "
             f"{seen_name}.eliminate_zeros()."
         )
+
+
+def split_repeats(
+    seen: sp.csr_array, positives: sp.csr_array, repeats: str, seen_name: str, positives_name: str
+) -> tuple[sp.csr_array, sp.csr_array, int]:
+    """Pairs that are not ranked, positives, and how many of these were left out: somebody has them already.
+
+    With ``repeats="count"`` every item is ranked, and no positive is left out.
+    """
+    one_of("repeats", repeats, ("drop", "count"))
+    if seen.shape == positives.shape:
+        if repeats == "count":
+            return seen - seen, positives, 0
+        fresh = without(positives, seen)
+        left_out = positives.nnz - fresh.nnz
+        if left_out and not fresh.nnz:
+            raise ValueError(
+                f"all {left_out} positives of {positives_name} are stored in {seen_name} too: nothing is held out."
+            )
+        return seen, fresh, left_out
+    return seen, positives, 0
 
 
 def rank_dense(scores: Any, truth: Matrix, exclude: Matrix | None, top: int = 0) -> Ranking:

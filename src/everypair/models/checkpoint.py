@@ -20,9 +20,11 @@ from everypair.problem.completion.low_rank import LowRank
 from everypair.problem.gram import Gram
 from everypair.solvers.completion.feature_nuclear import MaskedState
 from everypair.solvers.completion.fixed_point import FixedPointState
+from everypair.solvers.completion.gaussian_rows import GaussianRowsState
 from everypair.solvers.completion.inductive import InductiveState
 from everypair.solvers.completion.interactive import InteractiveState
 from everypair.solvers.completion.maxide import WeightsState
+from everypair.solvers.completion.neighborhood import NeighborhoodState
 from everypair.solvers.completion.ranking import RankingState
 from everypair.solvers.loop import Remembering, Standing, StopRules, Sweep, Volatile
 from everypair.solvers.momentum import MomentumState
@@ -35,9 +37,8 @@ FREE = ("max_iter", "time_limit", "n_threads", "verbose")  # parameters that cha
 KEYS = {"class", "parameters", "data", "standing", "memory"}
 
 for _cls in (
-    FixedPointState, Factors, Gram, InductiveState, InteractiveState, LowRank, MaskedState, MomentumState,
-    RankingState,
-    WeightsState,
+    FixedPointState, Factors, GaussianRowsState, Gram, InductiveState, InteractiveState, LowRank, MaskedState,
+    MomentumState, NeighborhoodState, RankingState, WeightsState,
 ):  # fmt: skip
     storable(_cls, f"solver.{_cls.__name__}")
 

@@ -67,6 +67,12 @@ ESTIMATORS = {
         "factors from pairs of items, ranked by stochastic gradients",
         FACTORS,
     ),
+    "PoissonMF": Entry(
+        f"{RECOMMEND}.rivals.poisson",
+        "recommender",
+        "positive factors under which every pair is a count",
+        (*FACTORS, "fold_in_items"),
+    ),
     "SubsampledMF": Entry(
         f"{RECOMMEND}.rivals.subsampled",
         "recommender",
@@ -110,6 +116,8 @@ ESTIMATORS = {
     "PLST": Entry(RIVALS, "classifier", "principal label space"),
     "WSABIE": Entry(RIVALS, "classifier", "labels ranked by sampled violations"),
     "KernelCompletion": Entry(COMPLETION, "completion", "a matrix with holes from its entries and features, untuned"),
+    "GaussianRatings": Entry(COMPLETION, "completion", "ratings by a covariance of all items, with intervals"),
+    "NeighborMF": Entry(COMPLETION, "completion", "tested pairs that bind or not, smooth over nearest neighbours"),
     "MLRM": Entry(COMPLETION, "completion", "completion by a ranking loss, with side information"),
     "FNNM": Entry(COMPLETION_RIVALS, "completion", "feature and nuclear norm minimisation"),
     "FPCA": Entry(COMPLETION_RIVALS, "completion", "nuclear norm alone"),

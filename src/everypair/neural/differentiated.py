@@ -73,6 +73,14 @@ class FunctionTower:
         """λ of every array of θ: that of matrices."""
         return leafwise(lambda _: reg.matrices, theta)
 
+    def paces(self, theta: Tree) -> Tree:
+        """All arrays of θ move alike."""
+        return leafwise(lambda _: 1.0, theta)
+
+    def thinned(self, share: float, random: np.random.Generator) -> FunctionTower:
+        """Itself: what a function makes of ids is its own."""
+        return self
+
     def at(self, theta: Tree, rows: Array | None = None) -> FunctionAt:
         """U and its derivatives at θ."""
         return FunctionAt(self, theta, np.arange(self.n_rows) if rows is None else rows)

@@ -1,9 +1,10 @@
 """Fold-in of entities that come later: the row e that training would have given them, everything else as it is.
 
-    min_e  Σ_{j∈Ω_i} [c ℓ(y, s) − ½ p q_j (ỹ − s)²] + ½ Σ_j p q_j (ỹ_j − s_j)² + ½ λ ‖e‖²,     s = f(z + e) · v_j
+    min_e  Σ_{j∈Ω_i} [c ℓ(y, s) − ½ p q_j (ỹ − s)²] + ½ Σ_j p q_j (ỹ_j − s_j)² + ½ ρ_i ‖u‖² + ½ λ ‖e‖²
 
-z is what features say (0 without them). Rows are independent: Gauss-Newton directions by conjugate gradients, lengths
-by backtracking, each with numbers of its own for every row. From e = 0 the result is a local optimum.
+with u = f(z + e) and s = u · v_j, where z is what features say (0 without them). Rows are independent: Gauss-Newton
+directions by conjugate gradients, lengths by backtracking, each with numbers of its own for every row. From e = 0 the
+result is a local optimum.
 """
 
 from __future__ import annotations
@@ -56,17 +57,20 @@ class NewRows:
         quadratic = 0.5 * np.einsum("ik,ik->i", wide, self.quadratic.curved(wide))
         linear = np.einsum("ik,ik->i", wide, np.broadcast_to(self.quadratic.pulled, wide.shape))
         ridge = 0.5 * float(self.reg) * np.einsum("ik,ik->i", own, own, dtype=np.float64)
+        ridge += 0.5 * self.problem.ridge * np.einsum("ik,ik->i", wide, wide)
         return RowsAt(own, above, stored, stored.row_values + quadratic - linear + ridge)
 
     def gradient(self, rows: RowsAt) -> Array:
         """∂/∂e of every row."""
         by_factors = (rows.stored.gradient() + self.quadratic.slope(rows.above.factors)).astype(rows.own.dtype)
+        by_factors += self.problem.ridge[:, None] * rows.above.factors
         return rows.above.adjoint(by_factors)[1] + self.reg * rows.own
 
     def product(self, rows: RowsAt, direction: Array) -> Array:
         """The Gauss-Newton matrix of every row times its direction."""
         N = rows.above.tangent(self.still, direction)
         bent = (rows.stored.product(N) + self.quadratic.curved(N)).astype(direction.dtype)
+        bent += self.problem.ridge[:, None] * N
         return rows.above.adjoint(bent)[1] + self.reg * direction
 
 

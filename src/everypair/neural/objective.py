@@ -12,6 +12,7 @@ O(|Ω|k + (m + n)k² + towers).
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,7 +26,7 @@ from everypair.kernels.stored_pairs import sparse_dense
 from everypair.kernels.tower_pairs import joint_product
 from everypair.neural.penalties import Penalties
 from everypair.neural.towers import Embedded, Tower
-from everypair.neural.trees import Both, leafwise, leaves, squared
+from everypair.neural.trees import Both, leaves, ridged, squared
 from everypair.parallel import BLOCK_ROWS, Chunk, even_chunks, run_chunks, sum_blocks
 from everypair.problem.factor_space import FactorObjective
 from everypair.problem.gram import Gram, weighted_norm
@@ -95,14 +96,15 @@ class TowerObjective:
         n_threads: int = 1,
     ) -> None:
         self.stored, self.loss, self.negatives, self.towers, self.reg = pairs, loss, negatives, towers, reg
+        self.ridge = ridge
         self.dtype, self.n_threads = np.dtype(dtype), n_threads
         self.factor_space = FactorObjective(
             pairs, loss, negatives, ridge, OUTSIDE["squared"], dtype=dtype, n_threads=n_threads
         )
 
-    def at(self, theta: Both, towers: tuple[Tower, Tower] | None = None) -> TowerPoint:
-        """Evaluate both towers (other ones of the same parameters, if given)."""
-        left, right = (tower.at(part) for tower, part in zip(towers or self.towers, theta))
+    def at(self, theta: Both) -> TowerPoint:
+        """Evaluate both towers."""
+        left, right = (tower.at(part) for tower, part in zip(self.towers, theta))
         F = self.factor_space
         stored = StoredPairs(F.rows[LEFT], left.factors, right.factors, self.n_threads)
         grams = F.gram(LEFT, left.factors), F.gram(RIGHT, right.factors)
@@ -115,8 +117,27 @@ class TowerObjective:
 
     def penalty(self, theta: Both) -> float:
         """½ Σ_a λ_a ‖θ_a‖²."""
-        both = zip(leaves(self.penalties(theta)), leaves(theta), strict=True)
-        return 0.5 * sum(reg * squared(leaf) for reg, leaf in both if reg)
+        total = 0.0
+        for reg, leaf in zip(leaves(self.penalties(theta)), leaves(theta), strict=True):
+            if isinstance(reg, np.ndarray):
+                total += weighted_norm(leaf, reg[:, 0], n_threads=self.n_threads)
+            elif reg:
+                total += reg * squared(leaf)
+        return 0.5 * total
+
+    def paces(self, theta: Both) -> Both:
+        """How fast every array of θ moves where an optimiser has a rate."""
+        left, right = (tower.paces(part) for tower, part in zip(self.towers, theta))
+        return left, right
+
+    def thinned(self, share: float, random: np.random.Generator) -> TowerObjective:
+        """The same with a random share of the ids left out of the towers; itself, where the share is zero."""
+        if not share:
+            return self
+        left, right = (tower.thinned(share, random) for tower in self.towers)
+        thin = copy(self)
+        thin.towers = left, right
+        return thin
 
     def gradient(self, point: TowerPoint) -> Both:
         """∇L."""
@@ -181,11 +202,11 @@ class TowerObjective:
     def _signs(self, random: np.random.Generator, shape: Any) -> Array:
         return (2 * random.integers(0, 2, shape, np.int8) - 1).astype(self.dtype)
 
-    def pulled(self, point: TowerPoint, gradients: tuple[Array, Array], ridged: Both) -> Both:
-        """[⟨J_u, G_u⟩ + λ x_u; ⟨J_v, G_v⟩ + λ x_v] for gradients by the factors and ``ridged`` x."""
+    def pulled(self, point: TowerPoint, gradients: tuple[Array, Array], theta: Both) -> Both:
+        """[⟨J_u, G_u⟩ + λ x_u; ⟨J_v, G_v⟩ + λ x_v] for gradients by the factors and ``theta`` x."""
         left, right = (
-            leafwise(lambda g, x, reg: g + self.dtype.type(reg) * x if reg else g, side.adjoint(gradient), x, regs)
-            for side, gradient, x, regs in zip(point.sides, gradients, ridged, self.penalties(ridged))
+            ridged(side.adjoint(gradient), regs, x)
+            for side, gradient, x, regs in zip(point.sides, gradients, theta, self.penalties(theta))
         )
         return left, right
 

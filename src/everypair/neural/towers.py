@@ -58,6 +58,14 @@ class Tower(Protocol):
         """λ of every array of θ."""
         ...
 
+    def paces(self, theta: Tree) -> Tree:
+        """How fast every array of θ moves where an optimiser has a rate: times that."""
+        ...
+
+    def thinned(self, share: float, random: np.random.Generator) -> Tower:
+        """The tower without the ids of a random share of its entities; itself, where ids are all it has, or none."""
+        ...
+
     def at(self, theta: Tree, rows: Array | None = None) -> Embedded:
         """U and its derivatives at θ."""
         ...
@@ -139,6 +147,7 @@ class Perceptron:
     layers: Layers
     dtype: Any
     scale: float = ID_SCALE
+    pace: float = 1.0
 
     @property
     def n_rows(self) -> int:
@@ -156,9 +165,16 @@ class Perceptron:
         kinds = reg._asdict()
         return {name: leafwise(lambda _, kind=name: kinds[kind], part) for name, part in theta.items()}
 
-    def of(self, inputs: Inputs) -> Perceptron:
-        """The same tower on other entities."""
-        return replace(self, inputs=inputs)
+    def paces(self, theta: Tree) -> Tree:
+        """How fast every array of θ moves."""
+        return leafwise(lambda _: self.pace, theta)
+
+    def thinned(self, share: float, random: np.random.Generator) -> Perceptron:
+        """The tower without the ids of a random share of its entities; itself, where ids are all it has, or none."""
+        if not self.inputs.ids or self.inputs.features is None:
+            return self
+        kept = (random.random(self.n_rows) >= share).astype(self.dtype)
+        return replace(self, inputs=self.inputs.without_ids(kept))
 
     def at(self, theta: Tree, rows: Array | None = None) -> PerceptronAt:
         """U and its derivatives at θ."""

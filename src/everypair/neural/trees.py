@@ -95,6 +95,15 @@ def squared(array: NDArray[Any]) -> float:
     return float(np.einsum("i,i->", array.ravel(), array.ravel(), dtype=np.float64))
 
 
+def ridged(gradient: Tree, reg: Tree, theta: Tree) -> Tree:
+    """g + λ x, where λ is a number or a column of them.
+
+    >>> ridged([np.ones(2)], [0.5], [np.ones(2)]), ridged([np.ones((1, 1))], [0.0], [np.ones((1, 1))])
+    ([array([1.5, 1.5])], [array([[1.]])])
+    """
+    return leafwise(lambda g, r, x: g + np.asarray(r, g.dtype) * x if np.any(r) else g, gradient, reg, theta)
+
+
 def plus(one: Tree, length: float, other: Tree) -> Tree:
     """x + α y.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from everypair.evaluate.ranking_metrics import rank_users
 from everypair.metrics.lists import beyond_accuracy
 from everypair.metrics.means import Metrics
-from everypair.metrics.patterns import positive_pattern, stored_pattern
+from everypair.metrics.patterns import positive_pattern, stored_pattern, without
 from everypair.metrics.per_row import ndcg, rows_error
 from everypair.metrics.stream import summarise
 from everypair.types import Array
@@ -45,9 +45,10 @@ class MeasuredModel:
 
 def measure_model(name: str, model: Any, train: Any, test: Any) -> MeasuredModel:
     """Rank, recommend and group."""
-    seen, positives = stored_pattern(train, "train"), positive_pattern(test, "test")
+    seen = stored_pattern(train, "train")
+    positives = without(positive_pattern(test, "test"), seen)
     liked = positive_pattern(train, "train")
-    ranking = rank_users(model, train, test, [1, 5, LENGTH])
+    ranking, _ = rank_users(model, train, test, [1, 5, LENGTH])
     users = np.flatnonzero(np.diff(positives.indptr))
     recommended, _ = model.recommend(users, n=LENGTH)
     popularity = np.bincount(liked.indices, minlength=liked.shape[1])

@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 from everypair import check
 from everypair.data.matching import IdPair, as_events
 from everypair.data.pairs import Pairs
-from everypair.data.splits import split_entries
+from everypair.data.splits import check_held_out, held_out_words, hold_out
 from everypair.evaluate.by_id import without_ids
-from everypair.metrics.patterns import positive_pattern, stored_pattern
+from everypair.metrics.patterns import positive_pattern, stored_pattern, without
 from everypair.models.recommend.counts import Popularity
-from everypair.models.recommend.recommender import known_ids
+from everypair.models.recommend.recommender import in_positions, known_ids
 from everypair.plots import charts, page
 from everypair.plots.canvas import import_matplotlib, new_figure, to_svg
 from everypair.plots.measure import LENGTH, MeasuredModel, measure_model
@@ -44,11 +44,15 @@ def report(
     test: Any = None,
     path: Any = "report.html",
     *,
+    held_out: str = "random",
+    test_share: float = 0.1,
+    since: Any = None,
     tuning: Tuning | None = None,
     times: Any = None,
     user_ids: Any = None,
     item_ids: Any = None,
     title: str | None = None,
+    test_note: str | None = None,
     samples: int = 6,
     random_state: int = 0,
 ) -> Path:
@@ -58,13 +62,14 @@ def report(
     ----------
     model : a fitted recommender, or an unfitted one, which is cloned and fitted on ``train``.
     train : what it was fitted on: events, ids and times included, or a matrix (users × items).
-    test : held-out positives, events or a matrix of the same shape; without it a tenth of the entries is held out of
-        ``train`` and a clone of the model is fitted on the rest. Parameters that were tuned on all entries have seen
-        these as well: hold ``test`` out before ``tune`` to judge them.
+    test : held-out positives, events or a matrix of the same shape; without it a part is held out of ``train`` and a
+        clone of the model is fitted on the rest. Pairs that are in ``train`` too are left out, and counted.
     path : the file to write.
-    tuning : what :func:`everypair.tune` returned, to show how much the parameters matter.
+    held_out, test_share, since : which part, as :func:`everypair.tune` has them; the page says so.
+    tuning : what :func:`everypair.tune` returned, to show how much the parameters matter. It has seen all that it was
+        given: ``test`` must have been held out before.
     times, user_ids, item_ids : times of the stored pairs, names of users and items, where ``train`` has none.
-    title : of the page.
+    title, test_note : of the page, and how ``test`` was chosen, where this function does not know it.
     samples : number of users whose recommendations are shown by name.
     random_state : seed of the held-out entries and of the choice of sample users.
 
@@ -86,6 +91,12 @@ def report(
     check.integer("samples", samples, 0)
     if tuning is not None and not isinstance(tuning, Tuning):
         raise TypeError(f"tuning must be what everypair.tune returned, got {type(tuning).__name__}.")
+    if tuning is not None and test is None:
+        raise ValueError(
+            "tuning= has seen all that it was given, and a report on a part of that would flatter it: hold a test part "
+            "out first (train, test = split_entries(events)), tune on train, and give both."
+        )
+    check_held_out(held_out, since)
     events, ids = as_events(train, "train"), known_ids(model)
     if events is not None:
         times = events.times if times is None else times
@@ -93,19 +104,24 @@ def report(
     if ids is not None:
         user_ids = ids.users if user_ids is None else user_ids
         item_ids = ids.items if item_ids is None else item_ids
-    model, train, test, _ = without_ids(model, train, test)
-    matrix = Pairs.from_matrix(train, name="train").to_csr()
-    learnt = matrix
     if test is None:
-        learnt, test = split_entries(matrix, random_state=[random_state, OWN_SPLIT])
-        model = clone(model).fit(learnt)
-    else:
-        model = _fitted(model, learnt)
+        seed = [random_state, OWN_SPLIT] if held_out == "random" else None
+        parts = hold_out(train if events is None else events, held_out, times, seed, test_share, since)
+        test_note = test_note or f"{held_out_words(held_out, test_share, since, random_state)}, held out before fitting"
+        model = clone(in_positions(model)).fit(parts[0] if events is None else parts[0].matrix)
+        train, test = parts
+    model, learnt, test, _ = without_ids(model, train, test)
+    matrix = Pairs.from_matrix(learnt, name="train").to_csr()
+    learnt, model = matrix, _fitted(model, matrix)
+    test = positive_pattern(test, "test")
+    fresh = without(test, stored_pattern(learnt, "train"))
+    said = _test_words(fresh, test.nnz - fresh.nnz, test_note or "as they were given")
+    test = fresh
     names = _names(user_ids, matrix.shape[0], "user"), _names(item_ids, matrix.shape[1], "item")
     measured = measure_model(type(model).__name__, model, learnt, test)
     floor = measure_model("Popularity", Popularity().fit(learnt), learnt, test)
     body = [
-        _headline(measured, floor),
+        _headline(measured, floor, said),
         _data(matrix, times),
         _convergence(model, tuning),
         _quality(measured, floor),
@@ -136,16 +152,24 @@ def check_report(path: Any) -> None:
     import_matplotlib()
 
 
-def _headline(measured: MeasuredModel, floor: MeasuredModel) -> str:
+def _test_words(test: Any, repeats: int, note: str) -> str:
+    """Say what the page is measured on."""
+    users = np.count_nonzero(np.diff(test.indptr))
+    again = f" {repeats:,} more are of users who have the item already, and are left out." if repeats else ""
+    return f"Measured on {test.nnz:,} test pairs of {users:,} users: {note}.{again}"
+
+
+def _headline(measured: MeasuredModel, floor: MeasuredModel, said: str) -> str:
     name = f"ndcg@{LENGTH}"
     low, high = measured.metrics.interval(name)
     share = measured.metrics[name] / floor.metrics[name] if floor.metrics[name] else math.inf
-    return page.cards([
+    cards = page.cards([
         (f"{measured.metrics[name]:.3f}", f"nDCG@{LENGTH}, 95 % between {low:.3f} and {high:.3f}"),
         (f"{share:.2f}×" if math.isfinite(share) else "–", f"that of Popularity ({floor.metrics[name]:.3f})"),
         (f"{measured.metrics[f'recall@{LENGTH}']:.3f}", f"recall@{LENGTH}"),
         (f"{measured.lists[f'coverage@{LENGTH}']:.0%}", f"of all items are in somebody's first {LENGTH}"),
     ])  # fmt: skip
+    return f'{cards}<p class="muted">{page.text(said)}</p>'
 
 
 def _data(matrix: Any, times: Any) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,23 @@ from everypair.problem.ridge import Ridge
 from everypair.types import Array
 
 EVERY_ROW = slice(None)
+
+
+class OtherWeights(NamedTuple):
+    """q of the other side in the factors' dtype, looked at before, and their sum.
+
+    >>> float(OtherWeights.of(np.array([1.0, 2.0]), np.float32).total)
+    3.0
+    """
+
+    numbers: Array
+    total: np.float64
+
+    @classmethod
+    def of(cls, weights: Array, dtype: Any) -> OtherWeights:
+        """Refuse what is too large for the dtype."""
+        numbers = within("the weight of negatives", weights, dtype)
+        return cls(numbers, numbers.sum(dtype=np.float64))
 
 
 @dataclass(frozen=True)
@@ -65,7 +82,7 @@ class RowProblem:
         targets: Array,
         loss: Loss,
         ridge: Ridge,
-        weights: tuple[Array, Array],
+        weights: tuple[Array, Array | OtherWeights],
         value: float | tuple[Array, Array],
         *,
         dtype: Any,
@@ -79,7 +96,9 @@ class RowProblem:
         ``weights`` are p of the rows and q of the other side, ``value`` is ỹ or the rows' part of Ũ and all of Ṽ, each
         *this side first*. ``values`` are ỹ on the stored pairs where they are known already.
         """
-        this_weights, other_weights = (within("the weight of negatives", array, dtype) for array in weights)
+        this_weights, others = within("the weight of negatives", weights[0], dtype), weights[1]
+        if not isinstance(others, OtherWeights):
+            others = OtherWeights.of(others, dtype)
         this_values = other_values = None
         if isinstance(value, tuple):
             this_values, other_values = (np.ascontiguousarray(within("negative_value", part, dtype)) for part in value)
@@ -87,7 +106,7 @@ class RowProblem:
                 values = stored_scores(stored, this_values, other_values, n_threads)
         else:
             values = within("negative_value", [value], dtype)
-        total = total_weights(stored, this_weights, other_weights)
+        total = total_weights(stored, this_weights, others.total)
         return cls(
             loss=loss,
             indptr=stored.indptr,
@@ -96,7 +115,7 @@ class RowProblem:
             targets=writable_view(targets.astype(dtype, copy=False)),
             values=values,
             this_weights=this_weights,
-            other_weights=other_weights,
+            other_weights=others.numbers,
             ridge=within("reg, scaled by the weight of a row,", ridge.rows(side, total, counts), dtype),
             this_values=this_values,
             other_values=other_values,
@@ -223,11 +242,11 @@ def stored_scores(stored: Compressed, this: Array, other: Array, n_threads: int 
     return out
 
 
-def total_weights(stored: Compressed, this_weights: Array, other_weights: Array) -> NDArray[np.float64]:
-    """Σ_{j∈Ω_i} c_ij + p_i Σ_j q_j for every row: the total weight of its sub-problem."""
+def total_weights(stored: Compressed, this_weights: Array, others: np.float64) -> NDArray[np.float64]:
+    """Σ_{j∈Ω_i} c_ij + p_i Σ_j q_j for every row: the total weight of its sub-problem; ``others`` is the last sum."""
     sums = np.empty(len(stored.indptr) - 1)
     if len(stored.weights) == len(stored.indices):
         weight_sums(stored.indptr, writable_view(stored.weights), sums)
     else:
         np.multiply(np.diff(stored.indptr), stored.weights[0], out=sums)
-    return np.asarray(sums + this_weights * other_weights.sum(dtype=np.float64))
+    return np.asarray(sums + this_weights * others)

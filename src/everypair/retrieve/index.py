@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -13,17 +15,21 @@ from everypair.kernels.norms import row_lengths
 from everypair.kernels.product_rows import score_tile
 from everypair.kernels.writable import writable_view
 from everypair.parallel import even_chunks
+from everypair.retrieve.rounded import RoundedFactors
 from everypair.types import Array
 
 CHECKED_ROWS = 4096  # at once
+ROUNDED_FROM = 2**24  # bytes of factors: fewer stay in the cache, where reading them takes no longer than all else
+SEARCHES_BEFORE = 50  # which take as long without bytes as making them
 SAFE_LENGTHS = (1e-30, 1e30)  # whose products and inverses stay in range in float32
 
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Factors v_j of items (n × k), and a ``scale`` of every score s_j = (u · v_j) scale_j, if there is one.
+    """Factors v_j of items (n × k), and a ``scale`` ≥ 0 of every score s_j = (u · v_j) scale_j, if there is one.
 
-    What else a search needs, n numbers each, is made at first use.
+    What else a search needs, n numbers each, is made at first use; ``plain`` is the index of the same factors without a
+    scale.
 
     >>> index = Index.of(np.array([[3.0, 4.0], [0.0, 0.0]]))
     >>> index.lengths.tolist(), index.unit.scale.tolist(), index.unit.rows(np.array([0])).tolist()
@@ -32,6 +38,8 @@ class Index:
 
     factors: Array
     scale: Array | None = None
+    plain: Index | None = None
+    _searches: Iterator[int] = field(default_factory=count, repr=False)
 
     @classmethod
     def of(cls, factors: Any, name: str = "right") -> Index:
@@ -57,6 +65,8 @@ class Index:
     @cached_property
     def lengths(self) -> Array:
         """‖v_j‖ of every item."""
+        if self.plain is not None:
+            return self.plain.lengths
         out = np.empty(len(self.factors), self.dtype)
         row_lengths(self.factors, out)
         return out
@@ -74,8 +84,24 @@ class Index:
         there = lengths > 0
         least, most = SAFE_LENGTHS
         if lengths.min(where=there, initial=1) >= least and lengths.max(initial=1) <= most:
-            return Index(self.factors, np.divide(1, lengths, out=np.zeros_like(lengths), where=there))
+            return Index(self.factors, np.divide(1, lengths, out=np.zeros_like(lengths), where=there), self)
         return Index(unit_rows(self.factors))
+
+    @cached_property
+    def rounded(self) -> RoundedFactors | None:
+        """The factors in bytes, where they are so many that reading them takes longer than bounding their scores."""
+        if self.factors.nbytes < ROUNDED_FROM:
+            return None
+        if self.plain is None:
+            return RoundedFactors.of(self.factors, self.lengths)
+        plain = self.plain.rounded
+        return None if plain is None else plain.reaching(self.lengths, self.scale)
+
+    def rounded_by_now(self) -> RoundedFactors | None:
+        """The same once it was made, or once so many searches have come that it pays."""
+        if "rounded" in self.__dict__ or next(self._searches) >= SEARCHES_BEFORE:
+            return self.rounded
+        return None
 
     @cached_property
     def every_item(self) -> NDArray[np.int32]:

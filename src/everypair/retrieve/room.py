@@ -1,9 +1,10 @@
-"""Scratch memory of one thread, and how it scores: exactly, or roughly first where rows are many.
+"""Scratch memory of one thread, and how it scores: exactly, or roughly first.
 
 Few rows are scored by a compiled loop over items, many by products of BLAS, which are quicker then but round a row
 otherwise when it stands beside others. So these are rough scores, and what may be among a row's n best by them is
-scored once more by the compiled loop: a row's list has the same bits at any number of rows. Two orders of adding up the
-k products of u · v are at most k ε ‖u‖ ‖v‖ apart, ε being the distance of 1 and the next number.
+scored once more by the compiled loop: a row's list has the same bits at any number of rows. Two orders of adding up
+the k products of u · v are at most k ε ‖u‖ ‖v‖ apart, ε being the distance of 1 and the next number. Few rows too are
+scored roughly first where factors are many: in bytes (:mod:`everypair.retrieve.rounded`), which bound what is lost.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from everypair.kernels.finish import finish_tile
 from everypair.kernels.product_rows import score_tile
 from everypair.kernels.select import push_tile
+from everypair.retrieve.rounded import RoundedFactors, Words
 from everypair.retrieve.tiles import Tiles
 from everypair.types import Array
 
@@ -31,8 +33,11 @@ NO_SCALE, NO_OFFSETS = ({np.dtype(d): np.empty(shape, d) for d in (np.float32, n
 class Room:
     """A tile of scores, gathered item factors, the offsets of a chunk's rows."""
 
-    def __init__(self, scores: Scores, tiles: Tiles, columns: NDArray[np.int32] | None, rough: bool) -> None:
-        self.scores, self.columns = scores, columns
+    def __init__(
+        self, scores: Scores, tiles: Tiles, columns: NDArray[np.int32] | None, rough: bool,
+        rounded: RoundedFactors | None = None,
+    ) -> None:  # fmt: skip
+        self.scores, self.columns, self.rounded = scores, columns, rounded
         self.rough = rough and scores.index is not None
         self.flat = np.empty(tiles.rows * tiles.width, scores.dtype)
         self.offsets = NO_OFFSETS[scores.dtype]
@@ -42,13 +47,19 @@ class Room:
         rank = 0 if scores.index is None else scores.index.shape[1]
         self.gathered = np.empty((tiles.width if gathers else 0, rank), scores.dtype)
         self.margins = np.empty(0)
+        self.words: Words | None = None
 
     def fill(self, start: int, stop: int) -> None:
         """Make ready for rows [start, stop): write their offsets."""
         if self.scores.fill is not None:
             self.scores.fill(start, stop, self.offsets[: stop - start])
-        if self.rough:
-            self.margins = self._margins(start, stop)
+        self.words = None
+        if self.rounded is not None and self.scores.left is not None:
+            words = Words.of(self.scores.left[start:stop])
+            self.margins = self._margins(start, stop, self.rounded.reach) + 1.01 * words.lost * self.rounded.reach
+            self.words = words if np.isfinite(self.margins).all() else None
+        elif self.rough and self.scores.index is not None:
+            self.margins = self._margins(start, stop, self.scores.index.reach)
 
     def tile(self, start: int, stop: int, first: int, beyond: int) -> Array:
         """Scores of rows [start, stop) for items first ≤ t < beyond, of all or of those that are listed."""
@@ -59,7 +70,9 @@ class Room:
         if left is None or index is None:
             tile[:] = self.offsets[: stop - start, items]
             return tile
-        if self.rough:
+        if self.rounded is not None and self.words is not None:
+            self.rounded.bounds(self.words, first, beyond, tile)
+        elif self.rough:
             if columns is None:
                 factors = index.factors[first:beyond]
             else:
@@ -78,7 +91,7 @@ class Room:
     def push(self, tile: Array, first: int, items: NDArray[np.int32], scores: Array, start: int, stop: int) -> None:
         """Offer a filtered tile to the n best of rows [start, stop)."""
         index, left = self.scores.index, self.scores.left
-        if not self.rough or index is None or left is None:
+        if not (self.rough or self.words is not None) or index is None or left is None:
             push_tile(tile, first, items, scores, start, stop)
             return
         columns = index.every_item if self.columns is None else self.columns
@@ -87,14 +100,14 @@ class Room:
             tile, first, items, scores, start, stop, self.margins, left, index.factors, columns, scale, self.offsets
         )
 
-    def _margins(self, start: int, stop: int) -> NDArray[np.float64]:
-        """How far the rough scores of rows [start, stop) may be from the exact ones."""
+    def _margins(self, start: int, stop: int, reach: float) -> NDArray[np.float64]:
+        """How far the scores of rows [start, stop) may be from one another if they are added up in other orders."""
         index, left = self.scores.index, self.scores.left
         assert index is not None
         assert left is not None
         numbers = np.finfo(self.scores.dtype)
         lengths = np.linalg.norm(left[start:stop].astype(np.float64), axis=1)
-        size = (index.shape[1] + CAUTION) * lengths * index.reach
+        size = (index.shape[1] + CAUTION) * lengths * reach
         if self.scores.fill is not None:
             size += CAUTION * np.abs(self.offsets[: stop - start]).max(axis=1, initial=0)
         return np.asarray(1.01 * (float(numbers.eps) * size + index.shape[1] * float(numbers.tiny)))

@@ -135,11 +135,14 @@ class Scores:
         scores = np.empty((self.rows, n), self.dtype)
         n_scored = self.n_items if columns is None else len(columns)
         rooms: dict[int, Room] = {}
+        short, rounded = n * SPARING <= n_scored, None
+        if short and columns is None and self.rows <= FEW_ROWS and self.index is not None:
+            rounded = self.index.rounded_by_now()
 
         def work(chunk: Chunk, worker: int) -> None:
             start, stop = chunk
             if worker not in rooms:
-                rooms[worker] = Room(self, tiles, columns, rough=self.rows > FEW_ROWS and n * SPARING <= n_scored)
+                rooms[worker] = Room(self, tiles, columns, self.rows > FEW_ROWS and short, rounded)
             room = rooms[worker]
             room.fill(start, stop)
             cursors = filters.cursors(start, stop)

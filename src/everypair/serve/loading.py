@@ -15,7 +15,7 @@ import numpy as np
 
 from everypair import __version__
 from everypair.models.recommend.answering_model import load_answering
-from everypair.models.recommend.fitted import ComparesItems, Explains, ReadsFeatures
+from everypair.models.recommend.fitted import ComparesItems, Explains, Prepares, ReadsFeatures
 from everypair.models.registry import RECOMMENDERS
 from everypair.problem.layout import LEFT
 from everypair.serve.answers import Recommendations
@@ -99,10 +99,12 @@ def offers_of(value: Any) -> list[str]:
 
 
 def warm_up(answers: Recommendations) -> None:
-    """Ask everything once, at every size of batch: kernels are compiled, and what belongs to the model is made.
+    """Make what belongs to the model, and ask everything once at every size of batch, so that kernels are compiled.
 
     A model that cannot answer is refused here, before anybody asks it.
     """
+    if isinstance(answers.value, Prepares):
+        answers.value.prepare(1)
     for answer in _asked(answers):
         if isinstance(answer, Refusal) and answer.status == 500:
             raise ValueError(f"{answers.variant} does not answer: {answer.__cause__!r}.") from answer.__cause__

@@ -14,7 +14,7 @@ HEADERS = (
     (b"cross-origin-opener-policy", b"same-origin"),
 )
 KINDS = {"html": b"text/html", "css": b"text/css", "js": b"text/javascript"}
-PLACES = {"/docs.css": "docs.css"}
+PLACES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js", "/docs.css": "docs.css"}
 
 
 def _read(name: str) -> tuple[bytes, bytes]:

@@ -97,7 +97,7 @@ class Endpoint:
             return
         except Exception as failure:
             refusal = refusal_of(failure)
-            status, fault = refusal.status, refusal.__cause__
+            status, fault = refusal.status, refusal.__cause__ if refusal.status == 500 else None
             reply = Reply(refusal.body, headers=_of_refusal(status))
         request_id = self._note(scope, headers, status, start, reply, fault)
         content = reply.body if isinstance(reply.body, bytes) else _encoded(reply.body)

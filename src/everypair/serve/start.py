@@ -28,6 +28,12 @@ def serve(setup: Setup, sock: socket.socket, say: Callable[[str], None]) -> None
     say("stopped.")
 
 
+def check(setup: Setup, sock: socket.socket, say: Callable[[str], None]) -> None:
+    """Do all that comes before the first answer, and end: kernels are compiled then, and files known to be good."""
+    service = loaded(setup, Meters(1))
+    say(f"{words_of([summary_of(variant) for variant in service.variants])} can be served.")
+
+
 def alone(setup: Setup, sock: socket.socket, ready: Callable[[list[dict[str, object]]], None]) -> None:
     """Serve in this process, where a system knows no fork: one worker, the files as they are now."""
     import uvicorn

@@ -8,6 +8,7 @@ row, so that a new row has the same bits whatever rows are folded in beside it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,18 @@ from numpy.typing import ArrayLike, NDArray
 from everypair.data.pairs import Compressed, kept_pointers
 from everypair.data.rows import StoredRows
 from everypair.kernels.writable import writable_view
-from everypair.parallel import tree_sum
+from everypair.parallel import Chunk, run_chunks, tree_sum
 from everypair.problem.gram import Gram
 from everypair.problem.layout import LEFT
 from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
 from everypair.problem.rotation import Axes, column_sizes, row_products
-from everypair.problem.rows import RowProblem, check_stored_slopes
-from everypair.solvers.half_step import TO_OPTIMUM, rotated_half_step
+from everypair.problem.rows import OtherWeights, RowProblem, check_stored_slopes
+from everypair.solvers.half_step import TO_OPTIMUM, Stepping
 from everypair.types import Array
+
+FEW_PAIRS = 2**12  # that are not worth a thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,16 @@ class FixedSide:
         inside = Gram(axes.basis.T @ gram.matrix @ axes.basis, axes.basis.T @ gram.pull)
         return cls(factors, axes, inside, sizes)
 
+    @cached_property
+    def rotation(self) -> Array:
+        """E in the factors' precision."""
+        return self.axes.basis.astype(self.factors.dtype)
+
+    @cached_property
+    def back(self) -> Array:
+        """Eᵀ in the factors' precision, row after row."""
+        return np.ascontiguousarray(self.rotation.T)
+
 
 def new_rows(
     side: int,
@@ -63,11 +76,13 @@ def new_rows(
     weights: ArrayLike | None = None,
     values: ArrayLike | None = None,
     centers: Array | None = None,
+    other_weights: OtherWeights | None = None,
 ) -> RowProblem:
     """Describe new rows (of signed weights, in the factors' dtype) of ``side`` as training would.
 
     Scheme weights use the training normalisers; ``weights`` replaces them. A low-rank ỹ takes ``values`` as the new
-    rows of Ũ, the mean training row by default. ``centers`` is what features already say of the rows.
+    rows of Ũ, the mean training row by default. ``centers`` is what features already say of the rows,
+    ``other_weights`` are the other side's where they were looked at before.
     """
     liked = rows.data > 0
     counts = np.diff(kept_pointers(rows.indptr, liked))
@@ -88,7 +103,7 @@ def new_rows(
         np.where(liked, 1, loss.dislike_target) if targets is None else targets,
         loss,
         ridge,
-        (this_weights, negatives.right if side == LEFT else negatives.left),
+        (this_weights, other_weights or (negatives.right if side == LEFT else negatives.left)),
         value,
         dtype=rows.dtype,
         centers=None if centers is None else _without(centers, constant),
@@ -99,30 +114,37 @@ def new_rows(
 def solve_to_optimum(problem: RowProblem, other: Array | FixedSide, n_threads: int = 1) -> Array:
     """Return the optimal rows: from zero, by as many Newton steps as the precision of the factors allows."""
     fixed = other if isinstance(other, FixedSide) else FixedSide.of(problem, other, n_threads)
-    basis, rank, dtype = fixed.axes.basis, fixed.factors.shape[1], fixed.factors.dtype
+    axes, rank, dtype = fixed.axes, fixed.factors.shape[1], fixed.factors.dtype
     named, indices = problem.indices, np.arange(problem.n_pairs, dtype=np.int32)
     if problem.n_rows != 1:
         named, inverse = np.unique(problem.indices, return_inverse=True)
         indices = inverse.astype(np.int32)
-    gram, this_values = fixed.gram, problem.this_values
-    if this_values is not None:
-        every = np.arange(problem.n_rows)
-        this_values = row_products(this_values.astype(np.float64), every, gram.pull.T, n_threads)
-        gram = Gram(gram.matrix, np.eye(rank))
+    every = np.arange(problem.n_rows)
+    if problem.this_values is None:
+        pulls = float(problem.values[0]) * fixed.gram.pull.T
+    else:
+        pulls = row_products(problem.this_values.astype(np.float64), every, fixed.gram.pull.T, n_threads)
     centers = problem.centers
     if centers is not None:
-        centers = row_products(centers.astype(np.float64), np.arange(problem.n_rows), basis, n_threads)
-    inside = replace(
-        problem, indices=indices, other_weights=problem.other_weights[named], this_values=this_values, centers=centers
-    )
-    start = np.zeros((problem.n_rows, rank), dtype)
+        centers = row_products(centers.astype(np.float64), every, axes.basis, n_threads)
+    rows = np.zeros((problem.n_rows, rank), dtype)
     if problem.constant is not None:
-        start[:, problem.constant] = 1
-    rows, _ = rotated_half_step(
-        inside, start, row_products(fixed.factors, named, basis.astype(dtype), n_threads), fixed.sizes, gram,
-        Axes(fixed.axes.sigma, np.eye(rank), fixed.axes.free), TO_OPTIMUM[dtype], n_threads,
-    )  # fmt: skip
-    solved = row_products(rows, np.arange(problem.n_rows), basis.T.astype(dtype), n_threads)
+        rows[:, problem.constant] = 1
+        pulls = pulls - fixed.gram.matrix[problem.constant] * axes.free
+    inside = replace(problem, indices=indices, other_weights=problem.other_weights[named])
+    rotated = row_products(fixed.factors, named, fixed.rotation, n_threads)
+    stepping = Stepping(inside, rotated, fixed.sizes, axes.sigma, axes.free, TO_OPTIMUM[dtype], n_threads)
+
+    def work(chunk: Chunk, worker: int) -> None:
+        own = slice(*chunk)
+        pull, center = pulls if len(pulls) == 1 else pulls[own], None if centers is None else centers[own]
+        stepping.take(chunk, worker, rows[own], pull, center)
+
+    if inside.n_pairs <= FEW_PAIRS and inside.n_rows <= FEW_PAIRS:
+        work((0, inside.n_rows), 0)
+    else:
+        run_chunks(work, inside.chunks, n_threads)
+    solved = row_products(rows, every, fixed.back, n_threads)
     check_stored_slopes(problem, solved, fixed.factors, n_threads)
     return solved
 

@@ -81,41 +81,60 @@ def rotated_half_step(
     ``rotated`` may be changed. It needs the rows that the pairs of ``problem`` name and no others; ``sizes``, the sums
     of the squares of its columns, and ``gram`` are those of all of them.
     """
-    rank, dtype, free, basis = this.shape[1], this.dtype, axes.free, axes.basis
-    rotation, sigma = basis.astype(dtype), axes.sigma.astype(dtype)
-    nothing = unspanned(sizes, free, dtype)
-    rotated[:, nothing] = sigma[nothing] = 0
-    fixed = np.zeros(rank) if problem.constant is None else gram.matrix[problem.constant] * free
-    kernel, loops = steps.kernel(rank), problem.loss.loops(problem.weights.dtype, dtype)
-    scratch = [np.empty((6, problem.longest), dtype) for _ in range(n_threads)]
-    rounding = float(np.finfo(dtype).eps)
-    mask = free.astype(dtype)
+    dtype, free, basis = this.dtype, axes.free, axes.basis
+    rotation = basis.astype(dtype)
+    fixed = np.zeros(len(free)) if problem.constant is None else gram.matrix[problem.constant] * free
+    stepping = Stepping(problem, rotated, sizes, axes.sigma, free, steps, n_threads)
     new = np.empty_like(this)
-    values = np.empty(problem.n_rows)
-    moved = np.empty(problem.n_rows, bool)
-
-    blocks, narrow, wide = (thread_blocks(this, kind, n_threads) for kind in (dtype, dtype, np.float64))
+    blocks = thread_blocks(this, dtype, n_threads)
 
     def work(chunk: Chunk, worker: int) -> None:
         rows, count = slice(*chunk), chunk[1] - chunk[0]
         block = np.matmul(this[rows], rotation, out=blocks[worker][:count])
-        pulls = (problem.pulls(gram, rows) - fixed) @ basis
-        linear = np.multiply(problem.this_weights[rows, None], pulls, out=wide[worker][:count])
-        linear[:, nothing] = 0
-        if problem.centers is not None:
-            linear += problem.ridge[rows, None] * (problem.centers[rows] @ basis)
-        narrow[worker][:count] = linear
-        kernel(
-            loops, *chunk, problem.indptr, problem.indices, problem.row_weights, problem.row_targets,
-            problem.values, rotated, problem.other_weights, problem.this_weights, problem.ridge, sigma, mask,
-            narrow[worker][:count], block, values[rows], moved[rows], steps.newton, steps.cg, steps.newton_tol,
-            steps.cg_tol, rounding, scratch[worker],
-        )  # fmt: skip
+        centers = None if problem.centers is None else problem.centers[rows] @ basis
+        stepping.take(chunk, worker, block, (problem.pulls(gram, rows) - fixed) @ basis, centers)
         np.matmul(block, rotation.T, out=new[rows])
-        still = ~moved[rows]
+        still = ~stepping.moved[rows]
         new[rows][still] = this[rows][still]  # rather than there and back, which rounds
 
     run_chunks(work, problem.chunks, n_threads)
     if problem.constant is not None:
         new[:, problem.constant] = this[:, problem.constant]
-    return new, values
+    return new, stepping.values
+
+
+class Stepping:
+    """The steps of rows that are in the other side's axes already: half-steps and fold-in take theirs here.
+
+    ``rotated`` and ``sizes`` are those of :func:`rotated_half_step`. Once steps are taken, ``values`` holds each row's
+    sum over its pairs and ``moved`` whether it is new.
+    """
+
+    def __init__(
+        self, problem: RowProblem, rotated: Array, sizes: NDArray[np.float64], sigma: Array, free: NDArray[np.bool_],
+        steps: RowSteps, n_threads: int,
+    ) -> None:  # fmt: skip
+        dtype = rotated.dtype
+        self.problem, self.rotated, self.steps = problem, rotated, steps
+        self.nothing = unspanned(sizes, free, dtype)
+        self.sigma, self.mask = sigma.astype(dtype), free.astype(dtype)
+        rotated[:, self.nothing] = self.sigma[self.nothing] = 0
+        self.kernel = steps.kernel(len(free))
+        self.loops = problem.loss.loops(problem.weights.dtype, dtype)
+        self.scratch = [np.empty((6, problem.longest), dtype) for _ in range(n_threads)]
+        self.rounding = float(np.finfo(dtype).eps)
+        self.values, self.moved = np.empty(problem.n_rows), np.empty(problem.n_rows, bool)
+
+    def take(self, chunk: Chunk, worker: int, block: Array, pulls: Array, centers: Array | None) -> None:
+        """Take the steps of a chunk of rows: ``block`` are their factors, which change, all in the axes."""
+        problem, steps, rows = self.problem, self.steps, slice(*chunk)
+        linear = problem.this_weights[rows, None] * pulls
+        linear[:, self.nothing] = 0
+        if centers is not None:
+            linear += problem.ridge[rows, None] * centers
+        self.kernel(
+            self.loops, *chunk, problem.indptr, problem.indices, problem.row_weights, problem.row_targets,
+            problem.values, self.rotated, problem.other_weights, problem.this_weights, problem.ridge, self.sigma,
+            self.mask, linear.astype(block.dtype), block, self.values[rows], self.moved[rows], steps.newton, steps.cg,
+            steps.newton_tol, steps.cg_tol, self.rounding, self.scratch[worker],
+        )  # fmt: skip

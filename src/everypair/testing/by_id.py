@@ -219,6 +219,6 @@ class IdContract:
         with refused(TypeError, match="list of items for every new user"):
             model.recommend(interactions=[held_out[0]])
         with refused(ValueError, match="1 unknown item"):
-            model.recommend(users[:1], block=["x"])
+            model.recommend(users[:1], allow=["x"])
         with refused(ValueError, match="not both"):
             model.recommend(users[:1], interactions=[[held_out[0]]])

@@ -51,6 +51,7 @@ class CompletionContract(EstimatorContract):
     ‖completed − truth‖/‖truth‖ at hidden entries of rows and columns of which something was shown; ``worst_order`` is
     the least share of their pairs within a row that are in the right order. ``compared`` are the ``"columns"`` or
     ``"rows"`` that have no level of their own under a ranking loss, None where both have one that features do not tell.
+    ``classes``: the model is for two values, so that the planted matrix becomes whether its entries are above 1.
     ``iterates`` says whether there is a training to
     watch, with validation data and callbacks.
 
@@ -67,7 +68,13 @@ class CompletionContract(EstimatorContract):
     worst_error: float | None = 0.05
     worst_order: float = 0.95
     compared: str | None = "columns"
+    classes: bool = False
     iterates: bool = True
+
+    def case(self, n: int = 40, m: int = 30, seed: int = 0) -> Planted:
+        """The planted matrix."""
+        case = planted(n, m, seed)
+        return case._replace(truth=(case.truth > 1).astype(float)) if self.classes else case
 
     def features(self, case: Planted) -> dict[str, Array64]:
         """Arguments of ``fit`` that describe both sides."""
@@ -75,12 +82,12 @@ class CompletionContract(EstimatorContract):
 
     def training_data(self) -> dict[str, Any]:
         """The planted matrix, what is shown of it, and features."""
-        case = planted()
+        case = self.case()
         return {"Y": case.truth, "mask": case.mask, **self.features(case)}
 
     def forms(self) -> Iterator[dict[str, Any]]:
         """NaN, a mask, sparse matrices, numbers that a mask hides; zeros are observed too."""
-        case = planted()
+        case = self.case()
         truth = np.where(np.arange(30) == 2, 0.0, case.truth)
         rows, columns = np.nonzero(case.mask)
         stored = sp.csr_array((truth[rows, columns], (rows, columns)), shape=truth.shape)
@@ -88,16 +95,16 @@ class CompletionContract(EstimatorContract):
         pairs += [(np.where(case.mask, truth, 99.0), case.mask), (truth, sp.csr_array(case.mask))]
         pairs += [(stored.asformat(name), None) for name in FORMATS] + [(sp.csr_array(truth), case.mask)]
         for Y, mask in pairs:
-            yield {"Y": Y.copy(), "mask": None if mask is None else mask.copy(), **self.features(planted())}
+            yield {"Y": Y.copy(), "mask": None if mask is None else mask.copy(), **self.features(self.case())}
 
     def other_data(self) -> dict[str, Any]:
         """A smaller matrix."""
-        case = planted(20, 25, seed=1)
+        case = self.case(20, 25, seed=1)
         return {"Y": case.truth, "mask": case.mask, **self.features(case)}
 
     def questions(self, model: Any) -> dict[str, Callable[[], Any]]:
         """All that is asked about known and new entities."""
-        case = planted()
+        case = self.case()
         calls: dict[str, Callable[[], Any]] = {
             "complete": model.complete,
             "predict": lambda: model.predict([0, 5], [7, 1]),
@@ -115,12 +122,12 @@ class CompletionContract(EstimatorContract):
         if not self.iterates:
             return super().answers(model)
         history = [entry["objective"] for entry in model.history_]
-        terms = str(model.side_terms_)
+        terms = str(getattr(model, "side_terms_", None))
         return {**super().answers(model), "history_": history, "status_": str(model.status_), "side_terms_": terms}
 
     def fitted(self, Y: Any = None, mask: Any = None, **params: Any) -> Any:
         """Return a model fitted on the planted matrix, or on another one of its shape."""
-        case = planted()
+        case = self.case()
         if Y is None:
             Y, mask = case.truth, case.mask
         return self.make_model(**params).fit(Y, mask, **self.features(case))
@@ -129,7 +136,7 @@ class CompletionContract(EstimatorContract):
 
     def test_the_planted_matrix_is_found(self) -> None:
         """Hidden entries come close to the truth, and in the right order within a row."""
-        case = planted()
+        case = self.case()
         completed = self.fitted().complete()
         assert completed.shape == case.truth.shape
         hidden = ~case.mask
@@ -148,7 +155,7 @@ class CompletionContract(EstimatorContract):
 
     def test_rows_and_columns_never_observed_are_legal(self) -> None:
         """They get finite values; where features tell of them, these are good."""
-        case = planted()
+        case = self.case()
         completed = self.fitted().complete()
         assert np.isfinite(completed).all()
         if self.takes_features and self.new_entities and self.worst_error is not None:
@@ -157,7 +164,7 @@ class CompletionContract(EstimatorContract):
 
     def test_new_rows_and_columns_from_their_features(self) -> None:
         """New entities with the features of known ones are told what features tell of these; else they are refused."""
-        case, model = planted(), self.fitted()
+        case, model = self.case(), self.fitted()
         if not self.takes_features:
             with refused(ValueError, match="without left_features"):
                 model.complete(left_features=case.left[:2])
@@ -180,7 +187,7 @@ class CompletionContract(EstimatorContract):
 
     def test_predict_and_recommend_agree_with_complete(self) -> None:
         """Single entries and top lists are those of the completed matrix; seen entries are hidden on request."""
-        case, model = planted(), self.fitted()
+        case, model = self.case(), self.fitted()
         completed = model.complete()
         rows, columns = np.divmod(np.arange(completed.size), completed.shape[1])
         np.testing.assert_allclose(model.predict(rows, columns), completed.ravel(), rtol=1e-8, atol=1e-8)
@@ -195,10 +202,10 @@ class CompletionContract(EstimatorContract):
         assert (np.count_nonzero(best >= 0, axis=1) == np.count_nonzero(~case.mask, axis=1)).all()
         assert set(model.recommend([0], n=2, exclude_seen=False, allow=[3, 4])[0][0].tolist()) == {3, 4}
 
-    def test_score_is_r2_at_other_entries(self) -> None:
+    def test_score_is_r2_or_auc_at_other_entries(self) -> None:
         """As :func:`~everypair.metrics.completion_metrics` measures it; a matrix of another shape is refused."""
-        case, model = planted(), self.fitted()
-        expected = completion_metrics(model.complete(), case.truth, ~case.mask)["r2"]
+        case, model = self.case(), self.fitted()
+        expected = completion_metrics(model.complete(), case.truth, ~case.mask)["auc" if self.classes else "r2"]
         np.testing.assert_allclose(model.score(case.truth, ~case.mask), expected, rtol=1e-9)
         held_out = np.where(case.mask, np.nan, case.truth)
         assert model.score(held_out) == model.score(case.truth, ~case.mask)
@@ -211,12 +218,13 @@ class CompletionContract(EstimatorContract):
         """History, status, time limit, callbacks, and validation with patience."""
         if not self.iterates:
             return
-        case = planted()
+        case = self.case()
         shown = case.mask & (np.random.default_rng(1).random(case.mask.shape) < 0.9)
         held_out = np.where(case.mask & ~shown, case.truth, np.nan)
         model = self.make_model(patience=3).fit(case.truth, shown, **self.features(case), validation=held_out)
         assert model.n_iter_ == len(model.history_) > 0
-        assert {"iteration", "objective", "seconds", "mae", "rmse", "r2"} <= set(model.history_[-1])
+        metrics = {"auc", "aupr"} if self.classes else {"mae", "rmse", "r2"}
+        assert {"iteration", "objective", "seconds"} | metrics <= set(model.history_[-1])
         assert str(model.status_).endswith(".")
         calls: list[int] = []
 
@@ -232,7 +240,7 @@ class CompletionContract(EstimatorContract):
 
     def test_bad_input_is_refused(self) -> None:
         """Before any work, with a sentence; a failed fit keeps the model."""
-        case, model = planted(), self.fitted()
+        case, model = self.case(), self.fitted()
         before = model.complete()
         features = self.features(case)
         holes = np.where(case.mask, case.truth, np.nan)

@@ -7,7 +7,7 @@ from typing import Any
 
 from everypair.metrics import stream_metrics
 from everypair.metrics.patterns import positive_pattern, stored_pattern
-from everypair.metrics.ranking import check_truth
+from everypair.metrics.ranking import check_truth, split_repeats
 from everypair.parallel import blocked_product
 from everypair.solvers.state import Factors
 from everypair.types import Array
@@ -24,6 +24,7 @@ def make_validator(
             raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
         return None
     seen, held_out = stored_pattern(training, "interactions"), positive_pattern(validation, "validation")
+    seen, held_out, _ = split_repeats(seen, held_out, "drop", "interactions", "validation")
     check_truth(seen, held_out, "interactions", "validation")
 
     def validate(state: Factors) -> dict[str, float]:

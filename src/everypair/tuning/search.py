@@ -27,7 +27,9 @@ from everypair.data.matching import as_events
 from everypair.data.pairs import Pairs
 from everypair.data.splits import hold_out
 from everypair.metrics.held_out import checked_metric
+from everypair.metrics.patterns import positive_pattern, stored_pattern
 from everypair.metrics.per_row import average_rows, rows_error
+from everypair.metrics.ranking import split_repeats
 from everypair.parallel import resolve_threads
 from everypair.progress import Progress
 from everypair.training.clock import Clock
@@ -99,6 +101,8 @@ def tune(
     trials: int | None = None,
     metric: str = "ndcg@10",
     held_out: str = "random",
+    test_share: float = 0.1,
+    since: Any = None,
     times: Any = None,
     space: Mapping[str, Any] | None = None,
     search: str | None = None,
@@ -117,8 +121,9 @@ def tune(
         candidates by default. With ``trials`` alone the same seed gives the same result.
     metric : what to maximise: ``"ndcg@10"`` or any metric of :func:`~everypair.evaluate.ranking_metrics` that each user
         has.
-    held_out, times : ``"random"`` entries (a tenth), every user's ``"last"`` one, or the latest tenth by ``"time"``:
-        like what the model is for. The latter two need the times of the stored pairs, which events may bring.
+    held_out, test_share, since, times : ``"random"`` entries (a tenth, or another share), every user's ``"last"`` one,
+        or the latest share by ``"time"``, or all from a moment on: like what the model is for. The latter two need the
+        times of the stored pairs, which events may bring. What a user has already is not judged.
     space : parameters to search instead of those around the defaults: ``{"reg": (0.01, 1.0), "rank": [32, 64]}``, a
         pair of ends or a list of values.
     search, storage : ``"plain"``, or ``"optuna"`` (extra ``tune``), whose trials are kept in the SQLite file
@@ -148,10 +153,10 @@ def tune(
     matrix = data if table is None else table.matrix
     if table is not None and times is None:
         times = table.times
-    train, test = hold_out(data, held_out, times, seed)
-    halves = HalvedUsers(
-        _matrix(train), _matrix(test), metric, seed, resolve_threads(getattr(model, "n_threads", None))
-    )
+    train, test = hold_out(data, held_out, times, seed, test_share, since)
+    seen, held = _matrix(train), positive_pattern(_matrix(test), "the held-out part")
+    _, held, _ = split_repeats(stored_pattern(seen, "the training part"), held, "drop", "train", "the held-out part")
+    halves = HalvedUsers(seen, held, metric, seed, resolve_threads(getattr(model, "n_threads", None)))
     wanted = None if space is None else checked_space(space, model)
     limit = TRIALS if trials is None and budget is None else trials
     study = None

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from everypair.models.completion import MLRM, KernelCompletion
+from everypair.models.completion import MLRM, GaussianRatings, KernelCompletion, NeighborMF
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.testing import CompletionContract
 from everypair.testing.completion import planted
@@ -71,6 +71,22 @@ class TestFNNM(CompletionContract):
         return FNNM(**{"nuclear_reg": 1.0, "l1_reg": 0.01, "orthonormal": True, "tol": 1e-8, **params})
 
 
+class TestFNNMAccelerated(CompletionContract):
+    compared = None
+
+    def make_model(self, **params):
+        return FNNM(
+            **{"nuclear_reg": 1.0, "l1_reg": 0.01, "tol": 1e-8, "accelerate": True, "offsets": "both", **params}
+        )
+
+
+class TestMLRMObserved(MLRMContract):
+    regs = (1.0, 0.01)
+
+    def extra(self):
+        return {"mask": "observed"}
+
+
 class TestFPCA(CompletionContract):
     takes_features = False
 
@@ -112,6 +128,32 @@ class TestKernelCompletionWithoutFeatures(CompletionContract):
 
     def make_model(self, **params):
         return KernelCompletion(**{"refine": True, **params})
+
+    def test_bad_input_is_refused(self):
+        """Other words: it has a place for features."""
+
+
+class TestGaussianRatings(CompletionContract):
+    """40 rows say little of the covariance of 30 columns."""
+
+    takes_features, worst_error, worst_order = False, 0.6, 0.75
+
+    def make_model(self, **params):
+        return GaussianRatings(**{"prior_rows": 1.0, "noise": 0.01, "max_iter": 40, **params})
+
+
+class TestNeighborMF(CompletionContract):
+    classes, worst_error, worst_order, compared = True, None, 0.85, None
+
+    def make_model(self, **params):
+        return NeighborMF(**{"random_state": 0, **params})
+
+
+class TestNeighborMFWithoutFeatures(TestNeighborMF):
+    takes_features, worst_order = False, 0.75
+
+    def make_model(self, **params):
+        return NeighborMF(**{"random_state": 0, "rank": 4, **params})
 
     def test_bad_input_is_refused(self):
         """Other words: it has a place for features."""

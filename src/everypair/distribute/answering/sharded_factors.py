@@ -21,8 +21,8 @@ from everypair.distribute.sharded_pairs import ShardedPairs
 from everypair.distribute.solving.work import Rows, worker_threads
 from everypair.distribute.tasks import Tasks
 from everypair.metrics.means import Metrics
-from everypair.metrics.patterns import stored_pattern
-from everypair.metrics.ranking import Ranking, check_truth
+from everypair.metrics.patterns import stored_pattern, without
+from everypair.metrics.ranking import Ranking
 from everypair.metrics.stream import KS, MEMORY_MB, check_lengths, rank_rows, summarise
 from everypair.parallel import Chunk, blocked_product
 from everypair.problem.layout import LEFT, RIGHT
@@ -184,8 +184,7 @@ def _write_top(
 def _rank(rows: Rows, piece: Piece, positives: Any, items: Array, lengths: list[int]) -> Ranking:
     seen = stored_pattern(_matrix(piece, positives.shape[1]), "interactions")
     threads = worker_threads()
-    if positives.nnz:
-        check_truth(seen, positives, "interactions", "test")
+    positives = without(positives, seen)
 
     def score_rows(wanted: Array) -> Array:
         return blocked_product(rows.factors[wanted], items.T, SCORED_ROWS, threads)

@@ -79,12 +79,8 @@ class Completion(Threads, Estimator):
 
     def predict(self, rows: ArrayLike, columns: ArrayLike) -> Array64:
         """Return the values of the entries (rows[t], columns[t]), by name or position, without forming the matrix."""
-        state = self._fitted()
-        n, m = state.shape
-        i, j = _positions(rows, n, "rows", state.row_ids), _positions(columns, m, "columns", state.column_ids)
-        if i.shape != j.shape:
-            raise ValueError(f"rows and columns must have one length, got {i.size} and {j.size}.")
-        return state.pairs(i, j, resolve_threads(self.n_threads))
+        i, j = self._entries(rows, columns)
+        return self._fitted().pairs(i, j, resolve_threads(self.n_threads))
 
     def score(self, Y: Any, mask: Any = None) -> float:
         """Return how good the completed matrix is at the known entries of Y: AUC or r².
@@ -133,7 +129,7 @@ class Completion(Threads, Estimator):
         else:
             chosen = np.arange(state.shape[0])
             if rows is not None:
-                chosen = _positions(rows, state.shape[0], "rows", state.row_ids)
+                chosen = positions(rows, state.shape[0], "rows", state.row_ids)
             scores = state.scores(chosen, n_threads=threads)
             seen = state.observed[chosen] if exclude_seen else None
         ids = state.column_ids
@@ -141,6 +137,15 @@ class Completion(Threads, Estimator):
             allow, block = named_filter(allow, ids, "column"), named_filter(block, ids, "column")
         columns, values = scores.top_k(n, exclude=seen, allow=allow, block=block, n_threads=self.n_threads)
         return columns if ids is None else ids.names(columns), np.where(columns < 0, values, state.shown(values))
+
+    def _entries(self, rows: ArrayLike, columns: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Positions of the entries (rows[t], columns[t])."""
+        state = self._fitted()
+        n, m = state.shape
+        i, j = positions(rows, n, "rows", state.row_ids), positions(columns, m, "columns", state.column_ids)
+        if i.shape != j.shape:
+            raise ValueError(f"rows and columns must have one length, got {i.size} and {j.size}.")
+        return i, j
 
     def _fitted(self) -> FittedMatrix:
         state: FittedMatrix = super()._fitted()
@@ -150,7 +155,8 @@ class Completion(Threads, Estimator):
         return None if features is None else self._fitted().read(side, features)
 
 
-def _positions(values: ArrayLike, size: int, kind: str, ids: Ids | None = None) -> NDArray[np.int64]:
+def positions(values: ArrayLike, size: int, kind: str, ids: Ids | None = None) -> NDArray[np.int64]:
+    """Positions of rows or columns, which are given so or by name."""
     if ids is not None:
         return ids.index(values, kind.removesuffix("s"))
     array = np.atleast_1d(np.asarray(values))

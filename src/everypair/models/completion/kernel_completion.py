@@ -10,29 +10,17 @@ import scipy.sparse as sp
 
 from everypair import check
 from everypair.data.observed import Observed
-from everypair.models.completion.answering import Completion, Source, read_source
+from everypair.models.completion.answering import Completion, read_source
 from everypair.models.completion.kernel_learner import FIRST, Learnt, MaskedKernelLearner
-from everypair.models.completion.kernel_side import KernelSide
+from everypair.models.completion.kernel_side import checked_kernel, read_sides
 from everypair.models.completion.kernel_state import KernelCompleted
 from everypair.models.estimator import FittedAttribute
 from everypair.models.parameters import checked, estimator, number, or_auto, parameter
 from everypair.parallel import resolve_threads, single_threaded_blas
 from everypair.progress import Progress
 
-KERNELS = ("rbf", "similarity")
 LARGEST = 2**28  # entries of the completed matrix, 2 GB
 STAGES = 10
-
-
-def checked_kernel(name: str, value: Any) -> tuple[str, str]:
-    """One word for both sides, or a pair of words.
-
-    >>> checked_kernel("kernel", "rbf"), checked_kernel("kernel", ("similarity", "rbf"))
-    (('rbf', 'rbf'), ('similarity', 'rbf'))
-    """
-    pair = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)
-    left, right = (check.one_of(name, one, KERNELS) for one in pair)
-    return left, right
 
 
 @estimator
@@ -108,7 +96,7 @@ class KernelCompletion(Completion):
                 f"{LARGEST:,} entries: take MLRM or FNNM, which keep factors."
             )
         with single_threaded_blas():
-            left, right = self._sides(source, parameters.kernel)
+            left, right = read_sides(source, parameters.kernel)
             turned = left is None and right is not None
             with Progress(STAGES, "stages", quiet=not parameters.verbose, at_most=True) as progress:
                 learner = MaskedKernelLearner(
@@ -124,20 +112,6 @@ class KernelCompletion(Completion):
                 learnt = learner.built(recipe, ridge, learner.first(ridge))
         self.state_ = source.named(_state(observed, learnt, turned, ridge, recipe, errors))
         return self
-
-    def _sides(self, source: Source, kernels: tuple[str, str]) -> tuple[KernelSide | None, KernelSide | None]:
-        left, right = (
-            None
-            if features is None
-            else KernelSide.of(features, name, size, kernel, source.ids(side))
-            for side, (features, name, size, kernel) in enumerate(
-                zip(
-                    (source.left_features, source.right_features), ("left_features", "right_features"),
-                    source.observed.shape, kernels,
-                )
-            )
-        )  # fmt: skip
-        return left, right
 
 
 def _state(

@@ -16,10 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair import check
 from everypair.data.ids import Ids
 from everypair.features.feature_map import ONE_MATRIX, FeatureMap
 from everypair.features.row_scale import RowScale
 from everypair.models.codec import storable
+from everypair.models.completion.answering import Source
 from everypair.parallel import single_threaded_blas
 from everypair.solvers.kernel_ridge.landmarks import Rows
 from everypair.solvers.kernel_ridge.points import Points
@@ -29,6 +31,7 @@ from everypair.types import Array64
 CONSTANT = 0.1  # c
 OWN = 0.3  # d
 LEAST = 1e-9  # diagonal of a similarity
+KERNELS = ("rbf", "similarity")
 
 
 @storable
@@ -145,3 +148,28 @@ def _positive(S: Array64) -> Array64:
 
 def _dense(matrix: Any) -> Array64:
     return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, np.float64)
+
+
+def checked_kernel(name: str, value: Any) -> tuple[str, str]:
+    """One word for both sides, or a pair of words.
+
+    >>> checked_kernel("kernel", "rbf"), checked_kernel("kernel", ("similarity", "rbf"))
+    (('rbf', 'rbf'), ('similarity', 'rbf'))
+    """
+    pair = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)
+    left, right = (check.one_of(name, one, KERNELS) for one in pair)
+    return left, right
+
+
+def read_sides(source: Source, kernels: tuple[str, str]) -> tuple[KernelSide | None, KernelSide | None]:
+    """Both sides of what ``fit`` was given, each by its kernel."""
+    left, right = (
+        None if features is None else KernelSide.of(features, name, size, kernel, source.ids(side))
+        for side, (features, name, size, kernel) in enumerate(
+            zip(
+                (source.left_features, source.right_features), ("left_features", "right_features"),
+                source.observed.shape, kernels,
+            )
+        )
+    )  # fmt: skip
+    return left, right

@@ -78,8 +78,11 @@ class Offsets:
     def residual(self, observed: Observed) -> Array64:
         """(y_ij − r_i − c_j)/(σ_i τ_j) at the entries, row-major."""
         i, j = observed.rows, observed.indices
-        rest = observed.values - self.rows[i] - self.columns[j]
-        return np.asarray(rest / (self.row_scale[i] * self.column_scale[j]))
+        return np.asarray((observed.values - self.rows[i] - self.columns[j]) / self.scales(observed))
+
+    def scales(self, observed: Observed) -> Array64:
+        """σ_i τ_j at the entries."""
+        return np.asarray(self.row_scale[observed.rows] * self.column_scale[observed.indices])
 
     def values(self, residual: Array64, new_rows: bool = False, new_columns: bool = False) -> Array64:
         """r_i + c_j + σ_i τ_j · residual_ij, of the whole matrix or of new rows or columns."""

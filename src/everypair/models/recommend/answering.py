@@ -8,28 +8,43 @@ to answer (:mod:`everypair.models.recommend.answering_model`) does without.
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from everypair.check import integer
+from everypair.check import integer, one_of
+from everypair.data.ids import Ids
+from everypair.data.item_table import ItemTable
 from everypair.models.recommend.answers import DEFAULT, checked_form, form_of, named, ranked_table
 from everypair.models.recommend.by_id import (
     Described,
     described,
-    filter_of,
     ids_of_value,
     position_of,
     positions_of,
 )
 from everypair.models.recommend.capability import only_where
+from everypair.models.recommend.choice import (
+    asked_users,
+    chosen_items,
+    known_users,
+    limits_of,
+    rows_at,
+    spread,
+    vectors_for,
+)
+from everypair.models.recommend.every_question import ask_everything
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.fitted import Answer, ComparesItems, ComparesUsers, Newcomers, Prepares
 from everypair.models.recommend.positions import KINDS
-from everypair.models.recommend.update import Update, further, updated, with_newcomers
+from everypair.models.recommend.update import Update, further, updated, with_longer_table, with_newcomers
 from everypair.parallel import resolve_threads
 from everypair.problem.layout import LEFT, RIGHT
+from everypair.retrieve.rerank import reranked
 from everypair.retrieve.similar import cosines_of
 from everypair.types import Array
 
@@ -56,6 +71,11 @@ class Answering:
         features: Any = None,
         targets: Any = None,
         more: Any = None,
+        where: Any = None,
+        at_most: Mapping[str, int] | None = None,
+        diversity: float = 0.0,
+        unknown: Literal["error", "ignore"] = "error",
+        output: str | None = None,
     ) -> tuple[NDArray[Any], Array]:
         """Return the ``n`` best items of each user and their scores, both of shape (users, n).
 
@@ -63,8 +83,15 @@ class Answering:
         a model that was fitted with such), or by both; ``targets`` are those of the interactions, of a model that was
         fitted with such. ``more`` is what each of known ``users`` has besides, such as the events of a session, which
         are not stored: lists of items, or rows of a matrix. ``exclude_seen`` hides what a user already has, likes and
-        dislikes. ``allow`` and ``block`` are lists of items for everybody, or sparse masks with a row per user. Equal
-        scores rank by ascending item.
+        dislikes. Equal scores rank by ascending item.
+
+        ``allow`` and ``block`` are items for everybody, or a list of them for each user, or a dict by user, or a sparse
+        mask with a row per user; those that the model does not know are left out. ``where`` are conditions on columns
+        of the table that :meth:`describe_items` keeps, ``{"kind": "book", "price": ("<", 20)}``, and ``at_most`` how
+        many items of one value a list may have, ``{"brand": 2}``. ``diversity`` from 0 to 1 ranks by maximal marginal
+        relevance: less of what is like items further up. With ``unknown="ignore"`` users who are not known have empty
+        lists, and items that are not known are left out of ``interactions`` and ``more``. ``output`` is the form of
+        this answer, as :meth:`set_output` chooses it for all.
 
         A model fitted on events is asked by id and answers in ids, ``None`` with score −inf where fewer than ``n``
         items remain. Interactions are then lists of items, ``[["blue", "rain"]]`` or with weights ``[{"blue": 2.0}]``,
@@ -78,12 +105,47 @@ class Answering:
         ([['iron']], [['blue']])
         """
         state = self._fitted()
-        (scores, seen), new = self._scores(users, Newcomers(interactions, features, targets), more)
-        allow, block = filter_of(state, allow), filter_of(state, block)
-        items, values = scores.top_k(
-            n, exclude=seen if exclude_seen else None, allow=allow, block=block, n_threads=self.n_threads
-        )
-        return self._ranked((LEFT, users, new), RIGHT, items, values)
+        one_of("unknown", unknown, ("error", "ignore"))
+        form = form_of(self) if output is None else checked_form(output)
+        places, known = None, users
+        if unknown == "ignore" and users is not None:
+            known, places = known_users(state, users)
+        (scores, seen), new = self._scores(known, Newcomers(interactions, features, targets), more, unknown)
+        asked = asked_users(state, users, new, scores.rows if places is None else places.size)
+        allow, block = chosen_items(state, asked, allow, block, where)
+        options = {
+            "exclude": seen if exclude_seen else None,
+            "allow": rows_at(allow, places),
+            "block": rows_at(block, places),
+            "n_threads": self.n_threads,
+        }
+        limits, vectors = limits_of(state, at_most), vectors_for(state, diversity)
+        if limits or vectors is not None:
+            items, values = reranked(scores, n, limits, diversity, vectors, **options)
+        else:
+            items, values = scores.top_k(n, **options)
+        if places is not None:
+            items, values = spread(items, places, -1), spread(values, places, -np.inf)
+        return self._ranked((LEFT, users, new), RIGHT, items, values, form)
+
+    def describe_items(self, table: Any, **text: Any) -> Self:
+        """Keep a table of items in the model: columns to choose by and titles to show.
+
+        ``table`` is a file or a data frame with a column of ids (``item`` or ``id``); a column ``title`` or ``name``
+        has the titles, all columns may be named in ``where`` and ``at_most`` of :meth:`recommend`. Rows of items that
+        the model does not know are left out, items without a row meet no condition. ``text`` are the options of text
+        files of :func:`everypair.read_events`. The table is saved with the model; describe again what has come since.
+
+        >>> from everypair import Popularity
+        >>> model = Popularity().fit({"user": ["ann", "ann", "bob"], "item": ["blue", "rain", "blue"]})
+        >>> table = {"item": ["blue", "rain"], "kind": ["colour", "weather"]}
+        >>> model.describe_items(table).recommend(["bob"], n=1, where={"kind": "weather"})[0].tolist()
+        [['rain']]
+        """
+        state = self._fitted()
+        ids = Ids(range(state.shape[RIGHT])) if state.item_ids is None else state.item_ids
+        self.state_ = replace(state, item_table=ItemTable.read(table, ids, **text))
+        return self
 
     def score_users(
         self, users: ArrayLike | None = None, interactions: Any = None, features: Any = None, targets: Any = None
@@ -101,11 +163,13 @@ class Answering:
             raise ValueError(f"users and items must have one length, got {rows.size} and {columns.size}.")
         return state.pair_scores(rows, columns, resolve_threads(self.n_threads))
 
-    def prepare(self) -> Self:
+    def prepare(self, *, compile: bool = False) -> Self:
         """Make what belongs to the model and not to a question, before the first question: Gram matrix, lengths, axes.
 
         The first user or item that needs it would else wait for it, some tenths of a second at rank 256. Call it before
-        a server forks its workers, who then share it. It is not written into files.
+        a server forks its workers, who then share it. It is not written into files. With ``compile`` every kernel that
+        questions need is compiled too, or read from numba's cache, by asking each once: nobody waits for that either.
+        Several threads may call it at once.
 
         >>> from everypair import OneClassMF
         >>> model = OneClassMF(rank=2, random_state=0).fit({"user": ["ann", "bob"], "item": ["blue", "rain"]}).prepare()
@@ -115,7 +179,16 @@ class Answering:
         state = self._fitted()
         if isinstance(state, Prepares):
             state.prepare(resolve_threads(self.n_threads))
+        if compile:
+            ask_everything(self._in_positions())
         return self
+
+    def _in_positions(self) -> Any:
+        """The same without ids, with answers as arrays."""
+        view: Any = copy.copy(self)
+        view.__dict__.pop("_sklearn_output_config", None)
+        view.state_ = self.state_.without_ids()
+        return view
 
     @only_where("similar_items")
     def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[Any], Array]:
@@ -241,7 +314,9 @@ class Answering:
             self._sklearn_output_config = {"transform": checked_form(transform)}  # scikit-learn's clone keeps it
         return self
 
-    def _scores(self, users: ArrayLike | None, new: Newcomers, more: Any = None) -> tuple[Answer, Described | None]:
+    def _scores(
+        self, users: ArrayLike | None, new: Newcomers, more: Any = None, unknown: str = "error"
+    ) -> tuple[Answer, Described | None]:
         """Scores and seen items of known users, or of the new users that are described, and these."""
         state: Any = self.state_
         if more is not None:
@@ -249,14 +324,15 @@ class Answering:
                 raise ValueError("more= is what known users have besides: describe new ones by interactions alone.")
             if users is None:
                 raise ValueError("more= is what known users have besides: say of which users.")
-            return further(state, positions_of(state, LEFT, users), more, resolve_threads(self.n_threads)), None
+            known = positions_of(state, LEFT, users)
+            return further(state, known, more, resolve_threads(self.n_threads), unknown), None
         if new.events is None and new.targets is not None:
             raise ValueError("targets are those of new users' interactions: give the interactions as well.")
         if new.events is None and new.features is None:
             return state.known(None if users is None else positions_of(state, LEFT, users)), None
         if users is not None:
             raise ValueError("give either users (known ones) or a description of new ones, not both.")
-        newcomers = described(state, LEFT, new)
+        newcomers = described(state, LEFT, new, unknown=unknown)
         return state.described(newcomers.newcomers, resolve_threads(self.n_threads)), newcomers
 
     def _nearest(self, state: Any, side: int, entities: ArrayLike, n: int) -> tuple[NDArray[Any], Array]:
@@ -266,10 +342,15 @@ class Answering:
         return self._ranked((side, entities, None), side, nearest, cosines)
 
     def _ranked(
-        self, subject: tuple[int, Any, Described | None], side: int, positions: Array, scores: Array
+        self,
+        subject: tuple[int, Any, Described | None],
+        side: int,
+        positions: Array,
+        scores: Array,
+        form: str | None = None,
     ) -> tuple[NDArray[Any], Array]:
         """Positions of a side as ids, in the form that was chosen; ``subject`` are those whom the lists are for."""
-        ids, form = ids_of_value(self.state_), form_of(self)
+        ids, form = ids_of_value(self.state_), form or form_of(self)
         answer = named(positions, None if ids is None else ids[side])
         if form == DEFAULT:
             return answer, scores
@@ -290,7 +371,8 @@ class Answering:
         newcomers = described(state, side, new, ids)
         if known is None:
             before = state.shape[side]
-            self.state_ = state.grown(side, newcomers.newcomers, resolve_threads(self.n_threads))
+            grown = state.grown(side, newcomers.newcomers, resolve_threads(self.n_threads))
+            self.state_ = with_longer_table(grown, side, grown.shape[side] - before)
             return np.arange(before, self.state_.shape[side])
         if newcomers.ids is None:
             raise ValueError(

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from everypair.check import is_number
-from everypair.data.ids import Ids, id_array, named_filter
+from everypair.data.ids import Ids, id_array
 from everypair.data.matching import IdPair, alike, as_events, find_alike, match_events
 from everypair.data.rows import StoredRows
 from everypair.features.named_columns import Seen, aligned_rows, described_rows, ids_of
@@ -64,15 +64,14 @@ def position_of(value: Any, side: int, entity: Any) -> int:
     return int(positions[0])
 
 
-def filter_of(value: Any, items: Any) -> Any:
-    """A list of allowed or blocked items by position; masks stay as they are."""
-    return items if value.item_ids is None else named_filter(items, value.item_ids, "item")
-
-
-def described(value: Any, side: int, new: Newcomers, ids: Any = None, name: str = "interactions") -> Described:
+def described(
+    value: Any, side: int, new: Newcomers, ids: Any = None, name: str = "interactions", unknown: str = "error"
+) -> Described:
     """The events and features of new users or items as matrices, and their ids, where they have some.
 
-    ``ids`` are those that the caller gives: tables are matched to them. ``name`` is what the events are called.
+    ``ids`` are those that the caller gives: tables are matched to them. ``name`` is what the events are called. Tables
+    are read as the events of training were; ``unknown="ignore"`` leaves out what the events have of the other side and
+    the model does not know.
     """
     known = ids_of_value(value)
     if known is None:
@@ -87,7 +86,7 @@ def described(value: Any, side: int, new: Newcomers, ids: Any = None, name: str 
             features, reader.seen if reader is not None else lambda group: Seen(), side, "features"
         )
     if events is not None:
-        own, events = _events_of(known, side, events, name, own)
+        own, events = _events_of(value, side, events, name, own, unknown)
     if features is not None:
         if own is not None and ids_of(features) is not None:
             features = aligned_rows(features, own, side, "features")
@@ -95,13 +94,14 @@ def described(value: Any, side: int, new: Newcomers, ids: Any = None, name: str 
     return Described(Newcomers(events, features, new.targets, new.weights, new.values), own)
 
 
-def _events_of(known: IdPair, side: int, source: Any, name: str, ids: Ids | None) -> tuple[Ids | None, Any]:
+def _events_of(value: Any, side: int, source: Any, name: str, ids: Ids | None, unknown: str) -> tuple[Ids | None, Any]:
     """The events of new entities as a matrix, rows of users or columns of items, and their ids."""
+    known = IdPair(value.user_ids, value.item_ids)
     other = known[1 - side]
     if _are_lists(source):
-        rows = _from_lists(source, other, name, side)
+        rows = _from_lists(source, other, name, side, unknown)
         return ids, rows if side == LEFT else sp.csr_array(rows.tocsr().T)
-    events = as_events(source, name)
+    events = as_events(source, name, log=value.log)
     if events is None:
         return ids, source
     own = alike(known[side], (events.user_ids, events.item_ids)[side])
@@ -110,9 +110,9 @@ def _events_of(known: IdPair, side: int, source: Any, name: str, ids: Ids | None
     elif set(find_alike(ids, own).tolist()) != set(range(len(ids))) or len(own) != len(ids):
         raise ValueError(f"ids must be those of {name}, {own!r}, in any order; got {ids!r}.")
     matched = match_events(events, IdPair(ids, other) if side == LEFT else IdPair(other, ids))
-    unknown = (matched.unknown_items, matched.unknown_users)[side]
-    if len(unknown):
-        other.index(unknown, KINDS[1 - side])  # which names them and those they are like
+    strange = (matched.unknown_items, matched.unknown_users)[side]
+    if len(strange) and unknown == "error":
+        other.index(strange, KINDS[1 - side])  # which names them and those they are like
     return ids, matched.matrix
 
 
@@ -128,7 +128,7 @@ def _are_lists(source: Any) -> bool:
     )
 
 
-def _from_lists(source: Iterable[Any], ids: Ids, name: str, side: int) -> StoredRows:
+def _from_lists(source: Iterable[Any], ids: Ids, name: str, side: int, unknown: str) -> StoredRows:
     """[["blue", "rain"]], or [{"blue": 2.0}] with weights, as a row for each of the new."""
     listed = list(source)
     mine, other = KINDS[side], KINDS[1 - side]
@@ -146,5 +146,15 @@ def _from_lists(source: Iterable[Any], ids: Ids, name: str, side: int) -> Stored
         if not all(map(is_number, given)):
             raise TypeError(f"{name}: the weights of {{{other}: weight}} must be numbers.")
         weights = np.asarray(given, np.float64)
-    columns = ids.index(flat, other) if flat else np.empty(0, np.int64)
-    return StoredRows.of_lists(list(map(len, listed)), columns, weights, len(ids))
+    lengths = list(map(len, listed))
+    if not flat:
+        columns = np.empty(0, np.int64)
+    elif unknown == "error":
+        columns = ids.index(flat, other)
+    else:
+        columns = ids.find(flat)
+        there = columns >= 0
+        owner = np.repeat(np.arange(len(listed)), lengths)
+        lengths = np.bincount(owner[there], minlength=len(listed)).tolist()
+        columns, weights = columns[there], weights[there]
+    return StoredRows.of_lists(lengths, columns, weights, len(ids))

@@ -29,7 +29,7 @@ from everypair.problem.losses import Loss
 from everypair.problem.negatives import Negatives
 from everypair.problem.outside import OUTSIDE
 from everypair.problem.ridge import Ridge
-from everypair.problem.rows import RowProblem
+from everypair.problem.rows import OtherWeights, RowProblem
 from everypair.solvers.fold_in import FixedSide, new_rows, solve_to_optimum
 from everypair.types import Array
 
@@ -205,10 +205,22 @@ class FactorizationState(TrainedState):
     def prepare(self, n_threads: int) -> None:
         """What new users and explanations see of the items besides."""
         super().prepare(n_threads)
+        self.others(LEFT)
         if self.negative_loss == "squared":
             self.fixed_side(LEFT, n_threads)
         if self.weighting is not None:
             self.degrees  # noqa: B018
+
+    def others(self, side: int) -> OtherWeights:
+        """The weights of negatives that new rows of a side see, looked at once."""
+        if side not in self._others:
+            weights = self.negatives.right if side == LEFT else self.negatives.left
+            self._others[side] = OtherWeights.of(weights, self.item_factors.dtype)
+        return self._others[side]
+
+    @cached_property
+    def _others(self) -> dict[int, OtherWeights]:
+        return {}
 
     @cached_property
     def _fixed_sides(self) -> dict[int, FixedSide]:
@@ -235,7 +247,7 @@ class FactorizationState(TrainedState):
             rows = self.weighting.weighted_rows(rows, self.degrees[side])
         problem = new_rows(
             side, rows, self.loss, self.negatives, self.ridge, self.layout.constant(side), targets, weights, values,
-            centers,
+            centers, self.others(side),
         )  # fmt: skip
         return OUTSIDE[self.negative_loss].written_out(problem, rows.shape[1])
 
@@ -268,6 +280,8 @@ class OneClassState(FactorizationState):
         """The same with new users or items, whose factors are folded in."""
         fold = self.folded_users if side == LEFT else self.folded_items
         grown: OneClassState = grown_fields(self, side, fold(newcomers, n_threads), newcomers, n_threads)
+        if side == LEFT and LEFT in self._fixed_sides:  # what users see of the items stays
+            grown._fixed_sides[LEFT] = self._fixed_sides[LEFT]
         return grown
 
     def with_events(self, users: NDArray[Any], rows: Any, n_threads: int) -> Answer:

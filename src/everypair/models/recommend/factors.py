@@ -54,7 +54,7 @@ class FactorState(NamedValue):
 
     def prepare(self, n_threads: int) -> None:
         """Make what belongs to the model and not to a question; it would else be made by the first that needs it."""
-        self.index.reach, self.index.every_item  # noqa: B018
+        self.index.reach, self.index.rounded, self.index.every_item  # noqa: B018
 
     def known(self, users: NDArray[Any] | None) -> Answer:
         """Scores of users by position."""
@@ -80,15 +80,20 @@ class FactorState(NamedValue):
 
     def events_alone(self, users: Newcomers) -> StoredRows:
         """The events of new users of a model that knows neither features nor targets."""
-        if users.features is not None:
-            raise ValueError("this model was fitted without features: describe new users by interactions.")
-        if any(part is not None for part in (users.targets, users.weights, users.values)):
-            raise ValueError("this model knows no targets or weights: describe new users by interactions alone.")
+        check_events_alone(users, "users")
         return self.rows_of(users)
 
     def folded_users(self, users: Newcomers, n_threads: int) -> Array:
         """Factors of new users (c × k)."""
         raise NotImplementedError
+
+
+def check_events_alone(new: Newcomers, kind: str) -> None:
+    """Refuse new users or items of whom a model is told what it does not know."""
+    if new.features is not None:
+        raise ValueError(f"this model was fitted without features: describe new {kind} by interactions.")
+    if any(part is not None for part in (new.targets, new.weights, new.values)):
+        raise ValueError(f"this model knows no targets or weights: describe new {kind} by interactions alone.")
 
 
 @storable
@@ -132,4 +137,4 @@ class TrainedState(FactorState):
     def prepare(self, n_threads: int) -> None:
         """The items' vectors of length 1 besides."""
         super().prepare(n_threads)
-        self.unit_items.reach  # noqa: B018
+        self.unit_items.reach, self.unit_items.rounded  # noqa: B018

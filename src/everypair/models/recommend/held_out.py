@@ -6,7 +6,7 @@ from typing import Any
 
 from everypair.data.matching import as_events, held_out_matrix
 from everypair.metrics.patterns import positive_pattern, stored_pattern
-from everypair.metrics.ranking import check_truth
+from everypair.metrics.ranking import check_truth, split_repeats
 from everypair.metrics.stream import MEMORY_MB, measure
 from everypair.models.recommend.by_id import ids_of_value
 from everypair.parallel import resolve_threads
@@ -28,6 +28,7 @@ def held_out_ndcg(value: Any, interactions: Any, n_threads: int | None) -> float
             f"score takes held-out entries of the training's users and items, {seen.shape}, got {positives.shape}: cut "
             "entries, not rows; with scikit-learn's searches by everypair.data.Entries(matrix)."
         )
+    seen, positives, _ = split_repeats(seen, positives, "drop", "training", "interactions")
     check_truth(seen, positives, "training", "interactions")
     threads = resolve_threads(n_threads)
     result = measure(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, ClassVar
 
 from everypair.data.matching import IdPair
@@ -45,7 +44,4 @@ def in_positions(model: Any) -> Any:
     """Return the same model, which shares everything it has learnt, without ids and with answers as arrays."""
     if not isinstance(model, Recommender) or "state_" not in vars(model):
         return model
-    view: Any = copy.copy(model)
-    view.__dict__.pop("_sklearn_output_config", None)
-    view.state_ = model.state_.without_ids()
-    return view
+    return model._in_positions()

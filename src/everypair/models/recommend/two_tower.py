@@ -24,18 +24,24 @@ from everypair.models.parameters import (
     stop_rules,
 )
 from everypair.models.recommend.attributes import FactorizationAttributes
-from everypair.models.recommend.defaults import auto_negative_weight
+from everypair.models.recommend.defaults import auto_negative_weight, auto_reg
 from everypair.models.recommend.factorization import check_rank
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.training_data import training_data
-from everypair.models.recommend.two_tower_start import starting_parameters
+from everypair.models.recommend.two_tower_start import (
+    linear_objective,
+    linear_start,
+    may_start_linear,
+    starting_parameters,
+    with_linear_path,
+)
 from everypair.models.recommend.two_tower_state import TwoTowerState, checked_towers, tower_names
 from everypair.neural.activations import ACTIVATIONS
 from everypair.neural.functions import PureTower
 from everypair.neural.layers import Layers
-from everypair.neural.objective import TowerObjective
+from everypair.neural.objective import NO_RIDGE, TowerObjective
 from everypair.neural.optimizers.adam import AdamState
-from everypair.neural.optimizers.choose import SEARCHED, check_optimizer, make_optimizer, optimizer_name
+from everypair.neural.optimizers.choose import SEARCHED, check_optimizer, is_stochastic, make_optimizer, optimizer_name
 from everypair.neural.optimizers.estimates import StochasticState
 from everypair.neural.optimizers.gauss_newton import DampedState, GaussNewton
 from everypair.neural.optimizers.gd import DescentState
@@ -51,8 +57,11 @@ from everypair.solvers.loop import Callback, checked_callbacks
 from everypair.training.train import train
 from everypair.training.validation import make_validator
 
-REG_SHARE = 0.2  # reg="auto", in units of the mean number of positives of an entity
+AUTO_REG = 0.5  # of parameters that read ids alone: the embeddings have a ridge of their own
+REG_FACTOR = 1.4  # reg="auto" in units of OneClassMF's, whose rank is half of the default here
+REG_SHARE = 0.2  # of those that read features, in units of the mean number of positives of an entity
 AUTO_DROPOUT = 0.5
+TOLERANCE, TOLERANCES = 1e-5, {"gauss-newton": 3e-4}  # relative decrease in one sweep
 for _cls in (AdamState, DampedState, DescentState, GaussNewton, NewtonState, StochasticState):
     storable(_cls)
 
@@ -61,8 +70,8 @@ for _cls in (AdamState, DampedState, DescentState, GaussNewton, NewtonState, Sto
 class TwoTower(Training, FactorizationAttributes, Recommender):
     """Two networks whose inner products score every pair: s_ij = f(x_i)·g(z_j), trained on all m·n of them.
 
-    L = Σ_Ω c ℓ(y, s) + ½ Σ_{∉Ω} p_i q_j (ỹ − s)² + ½ λ ‖θ‖² at the cost of the stored pairs and of the towers. Only
-    networks of your own need the extra ``everypair[neural]`` (jax).
+    L = Σ_Ω c ℓ(y, s) + ½ Σ_{∉Ω} p_i q_j (ỹ − s)² + ½ Σ ρ_i ‖u_i‖² + ½ Σ ρ̄_j ‖v_j‖² + ½ λ ‖θ‖² at the cost of the stored
+    pairs and of the towers. Only networks of your own need the extra ``everypair[neural]`` (jax).
 
     Attributes
     ----------
@@ -97,7 +106,36 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
     )
     reg: float | tuple[float, float] | str = parameter(
         "auto",
-        'ridge λ of all parameters (or a (users, items) pair, or "auto": 0.2 times the mean positives of an entity).',
+        'ridge ρ of the embeddings, or of the rows of ids beside a linear path; "auto" is 1.4 times OneClassMF\'s, and '
+        "0 where networks read features without a linear path, or with a stochastic optimizer, which knows none.",
+    )
+    reg_exponent: float | str = parameter(0.75, "as in OneClassMF.")
+    id_reg: float | tuple[float, float] | str = parameter(
+        "auto",
+        "ridge λ of the rows of ids that a network reads, one number or a (users, items) pair; "
+        f'"auto" is {AUTO_REG:g} with ids alone, with features {REG_SHARE:g} times the mean positives of an entity.',
+    )
+    feature_reg: float | tuple[float, float] | str = parameter(
+        "auto",
+        'the same of the weights of features: of W of a linear path, where "auto" is OneClassMF\'s, else of the first '
+        "layer.",
+    )
+    layer_reg: float | tuple[float, float] | str = parameter(
+        "auto",
+        "the same of the layers' matrices, of the weights of features that a network beside a linear path reads, and "
+        "of all parameters of towers of your own; biases have none.",
+    )
+    linear_start: bool = parameter(
+        True,
+        "whether training starts with the scores of the linear model of the same objective, a OneClassMF, where the "
+        "towers can carry it; else at random.",
+        check.flag,
+    )
+    linear_path: bool = parameter(
+        True,
+        "whether, where a side has features x, its embeddings are t_i + x W + MLP(x), so that the networks add to a "
+        "linear model; else MLP([id, x]). Towers of your own and cosines have none.",
+        check.flag,
     )
     own_vectors: bool | tuple[bool, bool] = parameter(
         True,
@@ -111,8 +149,9 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
     )
     id_dropout: float | str = parameter(
         "auto",
-        'share of ids left out in every step of "adam" where an entity also has features, so that features learn '
-        'to stand alone and entities that come later are understood; "auto" is ½, and 0 with another optimizer.',
+        'share of ids left out in every step of "adam", or sweep of another optimizer, where an entity also has '
+        "features, so that features learn to stand alone and entities that come later are understood; "
+        '"auto" is ½ with "adam", else 0.',
         or_auto(number(least=0, below=1)),
     )
     layer_biases: bool = parameter(True, "whether layers have biases.", check.flag)
@@ -125,8 +164,9 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         "None is the built-in network.",
     )
     optimizer: str | GaussNewton = parameter(
-        "adam",
+        "auto",
         '"adam" on the exact gradient of every pair; "gauss-newton", whose settings are everypair.GaussNewton(…); '
+        '"auto" is the latter with ids alone and without a learning_rate; '
         '"newton", "newton-unit", "gd", "gd-diag", "sampling", "sg46", "sogram" (these three and "naive" also with '
         '"-diag") are there to be compared, see everypair.neural.optimizers.choose.',
     )
@@ -136,7 +176,12 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         or_none(number(above=0)),
     )
     max_iter: int = parameter(100, 'stop after so many sweeps; one is five steps of "adam".', check.integer)
-    tol: float = parameter(1e-5)
+    tol: float | str = parameter(  # type: ignore[assignment]
+        "auto",
+        'stop when the objective falls by less than this share of itself; "auto" is 3e-4 with "gauss-newton" and 1e-5 '
+        "with others.",
+        or_auto(check.tolerance),
+    )
 
     fitted_class: ClassVar[type] = TwoTowerState
     reads_features: ClassVar[tuple[bool, bool]] = (True, True)
@@ -163,36 +208,55 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         values = checked(self)
         layers = Layers(values.widths, values.rank, values.activation, values.layer_biases, values.temperature)
         functions = checked_towers(self.towers)
-        check_optimizer(self.optimizer)
-        dropout = self._dropout(values.id_dropout)
-        optimizer = optimizer_name(self.optimizer)
-        if values.learning_rate is not None and optimizer in SEARCHED:
-            raise ValueError(f"optimizer={optimizer!r} searches for its steps: leave learning_rate at None.")
+        if self.optimizer != "auto":
+            check_optimizer(self.optimizer)
         threads, dtype, random, loss = values.n_threads, values.dtype, values.random_state, values.loss
         callbacks = checked_callbacks(callbacks)
         value = resolve_value(self.negative_value, loss)
+        alone = user_features is None and item_features is None
+        optimizer = self._optimizer(alone, values.learning_rate)
+        dropout = values.id_dropout
+        if dropout is None:
+            dropout = AUTO_DROPOUT if optimizer == "adam" else 0.0
+        values.tol = TOLERANCES.get(optimizer_name(optimizer), TOLERANCE) if values.tol is None else values.tol
+        rules = stop_rules(values)
+        path = values.linear_path and not alone and functions == (None, None) and values.temperature is None
         data = training_data(interactions, features=(user_features, item_features), validation=validation)
         pairs = Pairs.from_matrix(data.matrix, targets, dtype)
         check_rank(layers.rank, pairs.shape)
         weight = auto_negative_weight(self.negative_weight, pairs, loss)
         negatives = Negatives.from_scheme(pairs, weight, self.negative_scheme, value)
-        ridge = Ridge.checked(auto_tower_reg(self.reg, pairs), 0.0)
+        exact = not is_stochastic(optimizer)
+        ridge = Ridge.checked(self._ridge(pairs, loss, path or (exact and alone)), values.reg_exponent)
+        weights = weight_ridges(self, pairs, alone)
         training = pairs.to_csr()
         validate: Any = make_validator(training, data.validation, self.patience, threads)
         plans = [
             SidePlan.of(
                 side, layers, functions[side], values.own_vectors[side], values.normalize[side], data.features[side],
-                dtype, threads,
+                dtype, threads, path,
             )
             for side in (LEFT, RIGHT)
         ]  # fmt: skip
         left, right = (plan.tower(count, one) for plan, count, one in zip(plans, pairs.shape, data.features))
-        reg = Penalties.same(ridge.reg[LEFT]), Penalties.same(ridge.reg[RIGHT])
-        objective = TowerObjective(pairs, loss, negatives, (left, right), reg, dtype=dtype, n_threads=threads)
+        layout = Layout(layers.rank if path else min(layers.outs))
+        linear = linear_objective(
+            pairs, loss, negatives, ridge, (left, right), layout, ridge_pair("feature_reg", self.feature_reg), dtype,
+            threads,
+        )  # fmt: skip
+        id_reg = (0.0, 0.0) if path else (float(weights[LEFT].ids), float(weights[RIGHT].ids))
+        if path:
+            weights = with_linear_path(weights, linear)
+        objective = TowerObjective(
+            pairs, loss, negatives, (left, right), weights, ridge=NO_RIDGE if path else ridge, dtype=dtype,
+            n_threads=threads,
+        )  # fmt: skip
+        if start is None and values.linear_start and (exact or path) and may_start_linear(objective.towers):
+            start = linear_start(linear, layout, rules, random, self.verbose)
         theta = starting_parameters(objective, start, (layers, functions), random)
-        solver = make_optimizer(self.optimizer, objective, values.learning_rate, dropout, int(random.integers(2**31)))
+        solver = make_optimizer(optimizer, objective, values.learning_rate, dropout, int(random.integers(2**31)))
         outcome = train(
-            solver, solver.fresh(theta), stop_rules(values), validate=validate,
+            solver, solver.fresh(theta), rules, validate=validate,
             callbacks=callbacks, verbose=self.verbose, warm_up=lambda: objective.gradient(objective.at(theta)),
             identity=(self, pairs, data.features, data.validation, None if start is None else theta),
         )  # fmt: skip
@@ -202,7 +266,7 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
             found = replace(found, **evaluated(point, 0))
         centers = None
         if plans[LEFT].feature_map is not None and functions[LEFT] is None:
-            centers = plans[LEFT].feature_product(found.theta[LEFT], pairs.shape[LEFT], data.features[LEFT])
+            centers = plans[LEFT].centers(found.theta[LEFT], pairs.shape[LEFT], data.features[LEFT])
         names = tower_names(self.towers)
         own = tuple(function if name is None else None for function, name in zip(functions, names))
         self.state_ = data.named(
@@ -213,7 +277,9 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
                 feature_weights=(None, None), feature_maps=(plans[LEFT].feature_map, plans[RIGHT].feature_map),
                 feature_reg=(None, None), own_vectors=values.own_vectors, graphs=(False, False),
                 negative_weight=weight, theta=found.theta, layers=tuple(layers), towers=names,
-                functions=None if own == (None, None) else own, user_centers=centers,
+                id_reg=id_reg, functions=None if own == (None, None) else own,
+                linear_path=path,
+                user_centers=centers,
             )
         )  # fmt: skip
         return self
@@ -228,26 +294,43 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
             )
         return super().to_parts(serve_only=serve_only)
 
-    def _dropout(self, share: float | None) -> float:
-        """The share of ids left out, refused where the optimizer would ignore it."""
-        adam = optimizer_name(self.optimizer) == "adam"
-        if share is None:
-            return AUTO_DROPOUT if adam else 0.0
-        if share and not adam:
-            raise ValueError(f'id_dropout needs optimizer="adam", not {self.optimizer!r}: leave it at "auto".')
-        return share
+    def _optimizer(self, alone: bool, rate: float | None) -> str | GaussNewton:
+        """The optimizer, which ``"auto"`` chooses by what towers read; a rate is refused where nothing would use it."""
+        if self.optimizer == "auto":
+            return "gauss-newton" if alone and rate is None else "adam"
+        name = optimizer_name(self.optimizer)
+        if rate is not None and name in SEARCHED:
+            raise ValueError(f"optimizer={name!r} searches for its steps: leave learning_rate at None.")
+        return self.optimizer
+
+    def _ridge(self, pairs: Pairs, loss: Loss, wanted: bool) -> Any:
+        """The ridge of embeddings, or of the rows of ids beside a linear path."""
+        if self.reg != "auto":
+            return self.reg
+        return REG_FACTOR * auto_reg("auto", pairs, loss) if wanted else 0.0
 
 
-def auto_tower_reg(reg: Any, pairs: Pairs) -> Any:
-    """Resolve ``"auto"``: 0.2 · |Ω⁺| / (m + n) over entities that have a positive; the rest is checked elsewhere.
-
-    >>> auto_tower_reg("auto", Pairs.from_matrix(np.ones((4, 4))))
-    0.4
-    """
-    if not isinstance(reg, str) or reg != "auto":
-        return reg
+def weight_ridges(model: TwoTower, pairs: Pairs, alone: bool) -> tuple[Penalties, Penalties]:
+    """The ridges of ids, features and layers on either side."""
     entities = np.count_nonzero(pairs.left_counts) + np.count_nonzero(pairs.right_counts)
-    return REG_SHARE * pairs.n_positives / int(entities)
+    auto = AUTO_REG if alone else REG_SHARE * pairs.n_positives / int(entities)
+    kinds = [ridge_pair(name, getattr(model, name)) for name in ("id_reg", "feature_reg", "layer_reg")]
+    left, right = (Penalties(*(auto if one is None else one for one in regs)) for regs in zip(*kinds))
+    return left, right
+
+
+def ridge_pair(name: str, value: Any) -> tuple[float | None, float | None]:
+    """One ridge for both sides or a (users, items) pair, ``None`` for ``"auto"``.
+
+    >>> ridge_pair("layer_reg", 0.5), ridge_pair("layer_reg", "auto")
+    ((0.5, 0.5), (None, None))
+    """
+    if isinstance(value, str) and value == "auto":
+        return None, None
+    both = tuple(value) if isinstance(value, tuple | list) else (value, value)
+    if len(both) != 2 or not all(check.is_number(one) and 0 <= one < np.inf for one in both):
+        raise ValueError(f'{name} must be a finite number ≥ 0, a (users, items) pair of them or "auto", got {value!r}.')
+    return float(both[0]), float(both[1])
 
 
 def checked_widths(widths: Any) -> tuple[int, ...]:

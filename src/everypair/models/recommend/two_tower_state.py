@@ -27,6 +27,7 @@ from everypair.types import Array
 class TwoTowerState(FactorizationState):
     """Parameters of both towers, the fields of :class:`Layers`, and the names of towers brought along.
 
+    ``id_reg`` are the ridges of rows of ids that networks read; with ``linear_path`` rows of ids are factors.
     ``functions`` are those towers themselves where they have no name: such a value cannot be written down.
     """
 
@@ -35,9 +36,13 @@ class TwoTowerState(FactorizationState):
     layers: tuple[Any, ...]
     towers: tuple[str | None, str | None]
     functions: Any = None
+    id_reg: tuple[float, float] = (0.0, 0.0)
+    linear_path: bool = False
 
     def new_factors(self, side: int, rows: Any, new: Newcomers, targets: Any, n_threads: int) -> Array:
         """Features go through the tower; events find the row of ids that training would have given."""
+        if self.linear_path:
+            return super().new_factors(side, rows, new, targets, n_threads)
         check_description(rows, new)
         plan, theta = self._plan(side, n_threads), self.theta[side]
         if new.features is not None:
@@ -53,9 +58,9 @@ class TwoTowerState(FactorizationState):
             return solve_to_optimum(problem, other, n_threads)
         centers = new.centers
         if centers is None:
-            centers = plan.feature_product(theta, rows.shape[0], new.features)
+            centers = plan.centers(theta, rows.shape[0], new.features)
         tower = Perceptron(Inputs(len(centers)), plan.layers, plan.dtype)
-        return folded_rows(tower, theta, centers, problem, other, self.reg[side], n_threads)
+        return folded_rows(tower, theta, centers, problem, other, self.id_reg[side], n_threads)
 
     def grown(self, side: int, newcomers: Newcomers, n_threads: int) -> TwoTowerState:
         """The same with new users or items, whose embeddings are folded in."""
@@ -73,9 +78,13 @@ class TwoTowerState(FactorizationState):
         return refreshed
 
     def centers_of(self, features: Any, count: int | None, n_threads: int) -> Array:
-        """What features say of users: the first product of their tower."""
-        count = self.map_of(LEFT)(features, count, self.item_factors.dtype).shape[0]
-        return self._plan(LEFT, n_threads).feature_product(self.theta[LEFT], count, features)
+        """What features say of users: the first product of their tower, or their factors."""
+        return self.from_features(LEFT, features, count, n_threads)
+
+    def from_features(self, side: int, features: Any, count: int | None, n_threads: int) -> Array:
+        """What features alone say of new entities."""
+        count = self.map_of(side)(features, count, self.item_factors.dtype).shape[0]
+        return self._plan(side, n_threads).centers(self.theta[side], count, features)
 
     @property
     def pure_towers(self) -> tuple[PureTower | None, PureTower | None]:
@@ -86,7 +95,7 @@ class TwoTowerState(FactorizationState):
     def _plan(self, side: int, n_threads: int) -> SidePlan:
         return SidePlan(
             side, Layers(*self.layers), self.pure_towers[side], self.own_vectors[side], self.feature_maps[side],
-            self.item_factors.dtype, n_threads,
+            self.item_factors.dtype, n_threads, self.linear_path,
         )  # fmt: skip
 
 

@@ -70,14 +70,21 @@ def with_newcomers(value: Any, side: int, new: Newcomers, ids: Ids, n_threads: i
     added = grown.shape[side] - value.shape[side]
     if added != len(ids):
         raise ValueError(f"there are {len(ids)} ids for {added} new {KINDS[side]}s: give one each.")
-    return replace(grown, **{f"{KINDS[side]}_ids": longer})
+    return with_longer_table(replace(grown, **{f"{KINDS[side]}_ids": longer}), side, len(ids))
 
 
-def further(value: Any, users: NDArray[Any], more: Any, n_threads: int) -> Answer:
+def with_longer_table(value: Any, side: int, count: int) -> Any:
+    """A value that has grown, with room in its table of items."""
+    if side == LEFT or value.item_table is None:
+        return value
+    return replace(value, item_table=value.item_table.longer(count))
+
+
+def further(value: Any, users: NDArray[Any], more: Any, n_threads: int, unknown: str = "error") -> Answer:
     """Scores of known users, by position, who have ``more`` besides: a list of items, or a row, each."""
     if not issubclass(type(value), CAPABILITIES["update"]):
         raise ValueError("more= needs a model that takes in further events, one that has update.")
-    own = described(value, LEFT, Newcomers(more), name="more")
+    own = described(value, LEFT, Newcomers(more), name="more", unknown=unknown)
     if own.ids is not None:
         raise TypeError("more= takes a list of items for every user, in the order of users.")
     rows = checked_rows(own.newcomers.events, value.shape[RIGHT], value.interactions.dtype, "more")

@@ -11,14 +11,12 @@ depend on the seed and the step alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from everypair.kernels.tower_pairs import adam_step
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.state import TowerState, evaluated
-from everypair.neural.towers import Perceptron
 from everypair.neural.trees import Both, leafwise, leaves, zeros_like
 
 RATE = 3e-3
@@ -51,34 +49,20 @@ class Adam:
 
     def step(self, state: AdamState) -> AdamState:
         """Five steps."""
+        paces = leaves(self.objective.paces(state.theta))
         before = state.iterate, state.means, state.squares, state.theta
         iterate, means, squares, average = (leafwise(lambda x: np.array(x, order="C"), tree) for tree in before)
         every = [leaves(tree) for tree in (iterate, means, squares, average)]
         for number in range(state.steps, state.steps + self.sweep):
-            gradient = self._gradient(iterate, number)
+            objective = self.objective.thinned(self.dropout, np.random.default_rng([self.seed, number]))
+            gradient = objective.gradient(objective.at(iterate))
             rate = self.rate * min(1.0, (number + 1) / RISE) / (1 - MEAN ** (number + 1))
             share = (AVERAGED + 1) / (number + 1 + AVERAGED)
-            numbers = MEAN, SQUARE, rate, np.sqrt(1 - SQUARE ** (number + 1)), SMALL, share
-            typed = [self.objective.dtype.type(one) for one in numbers]
-            for g, x, m, v, mean in zip(leaves(gradient), *every, strict=True):
+            for pace, g, x, m, v, mean in zip(paces, leaves(gradient), *every, strict=True):
+                numbers = MEAN, SQUARE, pace * rate, np.sqrt(1 - SQUARE ** (number + 1)), SMALL, share
+                typed = (self.objective.dtype.type(one) for one in numbers)
                 adam_step(*(np.ravel(one) for one in (x, g, m, v, mean)), *typed)
         point = self.objective.at(average)
         return AdamState(
             **evaluated(point, state.steps + self.sweep), iterate=iterate, means=means, squares=squares
         )  # fmt: skip
-
-    def _gradient(self, theta: Both, number: int) -> Both:
-        towers = self.objective.towers
-        if self.dropout:
-            random = np.random.default_rng([self.seed, number])
-            left, right = (with_ids_dropped(tower, self.dropout, random) for tower in towers)
-            towers = left, right
-        return self.objective.gradient(self.objective.at(theta, towers))
-
-
-def with_ids_dropped(tower: Any, share: float, random: np.random.Generator) -> Any:
-    """The tower without the ids of a random share of its entities; as it is, where ids are all it has, or none."""
-    if not isinstance(tower, Perceptron) or not tower.inputs.ids or tower.inputs.features is None:
-        return tower
-    kept = (random.random(tower.n_rows) >= share).astype(tower.dtype)
-    return tower.of(tower.inputs.without_ids(kept))

@@ -26,6 +26,7 @@ from everypair.neural.optimizers.sampling import SampledBlock
 from everypair.neural.optimizers.sg46 import StoredPairsEstimate
 from everypair.neural.optimizers.sogram import RunningGrams
 from everypair.neural.optimizers.state import TowerState
+from everypair.neural.optimizers.thinned import Thinned
 from everypair.neural.trees import Both
 
 ESTIMATES: dict[str, Callable[[TowerObjective], LossEstimate]] = {
@@ -71,6 +72,15 @@ def optimizer_name(optimizer: str | GaussNewton) -> str:
     return "gauss-newton" if isinstance(optimizer, GaussNewton) else optimizer
 
 
+def is_stochastic(optimizer: str | GaussNewton) -> bool:
+    """Whether an optimiser takes estimates of the gradient, which know no ridge of the embeddings.
+
+    >>> is_stochastic("sogram-diag"), is_stochastic("adam")
+    (True, False)
+    """
+    return optimizer_name(optimizer).removesuffix("-diag") in ESTIMATES
+
+
 def make_optimizer(
     optimizer: str | GaussNewton,
     objective: TowerObjective,
@@ -78,9 +88,14 @@ def make_optimizer(
     dropout: float = 0.0,
     seed: int = 0,
 ) -> Optimizer[Any]:
-    """Return the optimiser of that name; ``rate`` is the length of steps of those that do not search for it."""
+    """Return the optimiser of that name; ``rate`` is the length of steps of those that do not search for it.
+
+    ``dropout`` is the share of ids that is left out in every step of Adam, and in every sweep of any other.
+    """
     check_optimizer(optimizer)
     name = optimizer_name(optimizer)
+    if dropout and name != "adam":
+        return Thinned(lambda thin: make_optimizer(optimizer, thin, rate, 0.0, seed), objective, dropout, seed)
     match name:
         case "adam":
             return Adam(objective, rate or RATE, dropout, seed)

@@ -17,7 +17,7 @@ from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.gd import adagrad
 from everypair.neural.optimizers.state import TowerState, evaluated
 from everypair.neural.towers import Embedded
-from everypair.neural.trees import Both, leafwise, plus, zeros_like
+from everypair.neural.trees import Both, plus, ridged, zeros_like
 from everypair.types import Array
 
 RATIO = 0.01  # ρ
@@ -116,7 +116,7 @@ class Draws:
         """ĝ from gradients by the factors of some entities: Jacobians transposed, and the whole ridge."""
         dtype = self.objective.dtype
         left, right = (
-            leafwise(lambda g, x, reg: g + dtype.type(reg) * x, side.adjoint(gradient.astype(dtype)), part, regs)
+            ridged(side.adjoint(gradient.astype(dtype)), regs, part)
             for side, part, gradient, regs in zip(sides, theta, gradients, self.objective.penalties(theta))
         )
         return left, right

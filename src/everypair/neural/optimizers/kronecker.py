@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from everypair.neural.linear_path import LinearPathAt
 from everypair.neural.objective import TowerObjective, TowerPoint
-from everypair.neural.penalties import Penalties
+from everypair.neural.penalties import Penalties, Reg
 from everypair.neural.towers import Embedded, PerceptronAt
 from everypair.neural.trees import Both, Tree, leafwise
 from everypair.types import Array
@@ -43,17 +44,17 @@ class Eigen(NamedTuple):
         return cls(np.maximum(values, 0).astype(dtype), vectors.astype(dtype))
 
 
-def of_rows(residual: Array, scales: Array, below: Eigen, shift: float) -> Array:
+def of_rows(residual: Array, scales: Array, below: Eigen, shift: Reg) -> Array:
     """r_i ← Q[(Qᵀr_i) / (c_i γ + shift)]."""
     turned = residual @ below.vectors
-    turned /= scales[:, None] * below.values + residual.dtype.type(shift)
+    turned /= scales[:, None] * below.values + np.asarray(shift, residual.dtype)
     return np.asarray(turned @ below.vectors.T)
 
 
-def of_matrix(residual: Array, above: Eigen, below: Eigen, shift: float) -> Array:
+def of_matrix(residual: Array, above: Eigen, below: Eigen, shift: Reg) -> Array:
     """r ← P[(PᵀrQ) / (αγᵀ + shift)]Qᵀ."""
     turned = above.vectors.T @ residual @ below.vectors
-    turned /= np.outer(above.values, below.values) + residual.dtype.type(shift)
+    turned /= np.outer(above.values, below.values) + np.asarray(shift, residual.dtype)
     return np.asarray(above.vectors @ turned @ below.vectors.T)
 
 
@@ -86,6 +87,17 @@ def of_perceptron(at: PerceptronAt, root: Array, curvatures: Array, reg: Penalti
     return solve
 
 
+def of_linear_path(at: LinearPathAt, root: Array, curvatures: Array, reg: Penalties) -> Solve:
+    """The preconditioners of the linear part and of the network, each by itself."""
+    linear = of_perceptron(at.linear, root, curvatures, reg.of_linear())
+    network = of_perceptron(at.network, root, curvatures, reg)
+
+    def solve(residual: Tree, damping: float) -> Tree:
+        return {"linear": linear(residual["linear"], damping), "network": network(residual["network"], damping)}
+
+    return solve
+
+
 def of_function(at: Embedded, root: Array, penalties: Tree) -> Solve:
     """The same of a tower brought along: one number for each of its arrays."""
     scales = leafwise(lambda z: float(np.mean(np.square(z, dtype=np.float64))), at.adjoint(root))
@@ -104,8 +116,9 @@ def preconditioner(
     roots, penalties = objective.curvature_root(point, random), objective.penalties(point.theta)
     for side, (at, root) in enumerate(zip(point.sides, roots)):
         if isinstance(at, PerceptronAt):
-            curvatures = objective.row_curvatures(point, side)
-            solves.append(of_perceptron(at, root, curvatures, objective.reg[side]))
+            solves.append(of_perceptron(at, root, objective.row_curvatures(point, side), objective.reg[side]))
+        elif isinstance(at, LinearPathAt):
+            solves.append(of_linear_path(at, root, objective.row_curvatures(point, side), objective.reg[side]))
         else:
             solves.append(of_function(at, root, penalties[side]))
 

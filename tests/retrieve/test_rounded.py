@@ -1,0 +1,176 @@
+"""Lists found through factors in bytes are those of exact scores, whatever numbers try to break the bound."""
+
+import numpy as np
+import pytest
+
+from everypair.kernels.byte_rows import bound_tile, round_rows
+from everypair.retrieve import Scores, index, room
+from everypair.retrieve.index import Index
+from everypair.retrieve.rounded import RoundedFactors, Words
+
+ROWS, ITEMS = 6, 2000
+
+
+def hostile(kind, rank, dtype, seed=0):
+    """Users and items: numbers whose rounding to bytes, or whose scores in ``dtype``, go wrong in some way."""
+    random = np.random.default_rng(seed)
+    left, right = (random.standard_normal((size, rank)) for size in (ROWS, ITEMS))
+    if kind == "ties":
+        right[5:400:7] = right[3]
+        right[1000:1400] = right[3] * (1 + 2e-7 * random.standard_normal((400, 1)))
+    elif kind == "scales":  # of rows, over most of the range of float32
+        right *= 10.0 ** random.uniform(-30, 30, (ITEMS, 1))
+        left *= 10.0 ** random.uniform(-6, 6, (ROWS, 1))
+    elif kind == "columns":  # a column a thousand times the others: these are lost in bytes, and decide
+        right[:, 0] *= 1e3
+        left[:, 0] *= 1e-6
+    elif kind == "tiny":
+        right *= 1e-40 if dtype == np.float32 else 1e-310
+    elif kind == "huge":
+        right *= 1e30 if dtype == np.float32 else 1e140
+    elif kind == "below":  # all items have the same bytes
+        right = (random.integers(-126, 126, rank) + random.uniform(-0.45, 0.45, right.shape)) / 127
+        right[:, 0] = 1
+    elif kind == "zeros":
+        right[::2] = 0
+        left[0] = 0
+    elif kind == "negative":  # every score is, so that the best are those nearest to 0
+        left, right = -np.abs(left), np.abs(right)
+    elif kind == "close":  # one direction, lengths a few units of rounding apart
+        right = np.ones((ITEMS, 1)) * right[:1] * (1 + 1e-6 * random.standard_normal((ITEMS, 1)))
+    return left.astype(dtype), right.astype(dtype)
+
+
+KINDS = ("plain", "ties", "scales", "columns", "tiny", "huge", "below", "zeros", "negative", "close")
+
+
+@pytest.fixture
+def rounding(monkeypatch):
+    """Switch for rounding: always or never."""
+
+    def switch(on):
+        monkeypatch.setattr(index, "ROUNDED_FROM", 0 if on else np.inf)
+        monkeypatch.setattr(index, "SEARCHES_BEFORE", 0)
+
+    return switch
+
+
+def with_offsets(left, found, size, dtype):
+    offsets = (size * np.random.default_rng(1).standard_normal((len(left), ITEMS))).astype(dtype)
+
+    def fill(start, stop, out):
+        out[:] = offsets[start:stop]
+
+    return Scores(len(left), ITEMS, np.dtype(dtype), fill, left, found)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rank", [1, 7, 64, 200])
+@pytest.mark.parametrize("kind", KINDS)
+def test_lists_and_bits_are_those_of_exact_scores(kind, rank, dtype, rounding):
+    left, right = hostile(kind, rank, dtype)
+    size = float(np.abs(left[:3] @ right[:50].T).max())
+    hidden = np.random.default_rng(2).choice(ITEMS, 100, replace=False)
+    found = []
+    for on in (False, True):
+        rounding(on)
+        items = Index.of(right)
+        asked = [
+            Scores.of_index(left, items),
+            Scores.of_index(left[:1], items),
+            Scores.of_index(items.unit.rows(np.arange(ROWS)), items.unit),
+            with_offsets(left, items, size, dtype),
+        ]
+        asks = [(scores, n, block) for scores in asked for n in (1, 10, 200) for block in (None, hidden)]
+        found.append([scores.top_k(n, block=block) for scores, n, block in asks])
+        assert ("rounded" in items.__dict__ and items.rounded is not None) == on
+    for (exact, scores), (bounded, values) in zip(*found):
+        assert np.array_equal(exact, bounded)
+        assert np.array_equal(scores, values)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_score_exceeds_its_bound(kind, dtype, rounding):
+    rounding(True)
+    left, right = hostile(kind, 24, dtype, seed=3)
+    scores = Scores.of_index(left, Index.of(right))
+    own = room.Room(scores, scores._tiles(64), None, False, scores.index.rounded)
+    own.fill(0, ROWS)
+    bounds, exact = own.tile(0, ROWS, 0, ITEMS).astype(np.longdouble), np.empty((ROWS, ITEMS), dtype)
+    scores.index.products(left, exact)
+    assert (exact <= bounds + own.margins[:, None]).all()
+
+
+@pytest.mark.parametrize("rank", [1, 31, 32, 100])
+def test_kernels_are_those_of_plain_numpy(rank):
+    left, right = hostile("plain", rank, np.float32)
+    numbers, units, lost = np.empty(right.shape, np.int8), *np.empty((2, ITEMS), np.float32)
+    round_rows(right, numbers, units, lost)
+    np.testing.assert_allclose(units, np.abs(right).max(axis=1) / 127, rtol=1e-6)
+    assert np.abs(numbers - right / units[:, None]).max() <= 0.5 + 1e-4
+    gaps = np.linalg.norm(right - numbers * units[:, None].astype(float), axis=1)
+    assert ((lost >= gaps) & (lost <= gaps * (1 + 1e-5) + 1e-37)).all()
+    words = Words.of(left)
+    tile = np.empty((ROWS, 90), np.float32)
+    bound_tile(words.words, words.units, words.sizes, numbers, units, lost, 5, 95, tile)
+    rough = (words.words * words.units[:, None]) @ (numbers * units[:, None].astype(float)).T
+    np.testing.assert_allclose(tile, (rough + words.sizes[:, None] * lost)[:, 5:95], rtol=1e-6, atol=1e-6)
+
+
+def test_few_are_scored_exactly(rounding, monkeypatch):
+    """The tests above would pass if all were, or if none were rounded."""
+    rounding(True)
+    counts, finish = [], room.finish_tile
+    monkeypatch.setattr(room, "finish_tile", lambda *args: counts.append(finish(*args)))
+    left, right = hostile("plain", 64, np.float32)
+    Scores.of_index(left, Index.of(right)).top_k(10)
+    assert 10 * ROWS <= sum(counts) < 0.1 * ROWS * ITEMS
+
+
+@pytest.mark.parametrize(("kind", "part"), [("columns", "lost"), ("below", "lost"), ("close", "margin")])
+def test_without_what_is_lost_items_are_lost(kind, part, rounding, monkeypatch):
+    """So the data above hold items that only that part of the bound keeps."""
+    left, right = hostile(kind, 64, np.float32)
+    rounding(False)
+    exact = Scores.of_index(left, Index.of(right)).top_k(10)[0]
+    rounding(True)
+    if part == "lost":
+        nothing = property(lambda self: np.zeros_like(self[2]))
+        monkeypatch.setattr(RoundedFactors, "lost", nothing)
+    else:
+        monkeypatch.setattr(room.Room, "_margins", lambda self, start, stop, reach: np.zeros(stop - start))
+        monkeypatch.setattr(RoundedFactors, "lost", property(lambda self: np.zeros_like(self[2])))
+    assert not np.array_equal(Scores.of_index(left, Index.of(right)).top_k(10)[0], exact)
+
+
+def test_what_is_lost_of_rows_is_known():
+    random = np.random.default_rng(0)
+    left = random.standard_normal((5, 2100))  # so wide that words have fewer bits
+    words = Words.of(left)
+    assert int(np.abs(words.words).max()) * 127 * 2100 < 2**31
+    np.testing.assert_allclose(words.lost, np.linalg.norm(left - words.words * words.units[:, None], axis=1))
+    np.testing.assert_allclose(words.sizes, np.linalg.norm(left, axis=1))
+
+
+def test_they_are_made_once_they_pay(monkeypatch):
+    monkeypatch.setattr(index, "ROUNDED_FROM", 0)
+    monkeypatch.setattr(index, "SEARCHES_BEFORE", 3)
+    left, right = hostile("plain", 8, np.float32)
+    items = Index.of(right)
+    for search in range(5):
+        Scores.of_index(left[:1], items).top_k(3)
+        assert ("rounded" in items.__dict__) == (search >= 3)
+
+
+def test_numbers_that_are_too_large_for_a_bound_are_not_rounded(rounding):
+    left, right = hostile("plain", 8, np.float64)
+    found = []
+    for on in (False, True):
+        rounding(on)
+        for scale in (1e-140, 1e290):
+            items = Index.of(right * scale)
+            found.append(Scores.of_index(left / scale, items).top_k(10)[0])
+            assert scale < 1 or items.rounded is None
+    assert all(np.array_equal(found[0], other) for other in found)
