@@ -39,6 +39,9 @@ def fit(
         str | None, typer.Option(help="Train on a Dask cluster: tcp://scheduler:port, or local:4 processes.")
     ] = None,
     shards: Annotated[int | None, typer.Option(help="Of either side on a cluster.", show_default="by the data")] = None,
+    start: Annotated[
+        Path | None, typer.Option(help="A model file where training begins: last night's; items are matched by id.")
+    ] = None,
     commit: Annotated[str | None, typer.Option(help="Of your code, to be noted in the file.")] = None,
     keep_partial: Annotated[
         bool, typer.Option("--keep-partial", help="After Ctrl-C replace a model file that is there all the same.")
@@ -61,10 +64,12 @@ def fit(
     if cluster is None:
         if shards is not None:
             raise ValueError("--shards belongs to --cluster.")
-        log = _fit_here(model, choice, events, reading, tables, holdout, checkpoint, run.quiet)
+        log = _fit_here(model, choice, events, reading, tables, holdout, checkpoint, start, run.quiet)
     else:
-        if holdout is not None or tables != FeatureTables():
-            raise ValueError("--cluster trains on events alone: leave out --holdout and features, or fit in Python.")
+        if holdout is not None or start is not None or tables != FeatureTables():
+            raise ValueError(
+                "--cluster trains on events alone: leave out --holdout, --start and features, or fit in Python."
+            )
         fit_there(model, events, reading, cluster, shards, checkpoint, run.quiet)
         log = Log()
     if cold_items == "include":
@@ -107,12 +112,18 @@ class Log(NamedTuple):
 
 def _fit_here(
     model: Any, choice: ModelChoice, events: Path, reading: Reading, tables: FeatureTables, holdout: float | None,
-    checkpoint: Path | None, quiet: bool,
+    checkpoint: Path | None, start: Path | None, quiet: bool,
 ) -> Log:  # fmt: skip
-    from everypair import Checkpoint
+    from inspect import signature
+
+    from everypair import Checkpoint, load
 
     data = reading.read(events, quiet)
     features = tables.read(data, quiet)
+    if start is not None:
+        if "start" not in signature(model.fit).parameters:
+            raise ValueError(f"{type(model).__name__} has no start: leave out --start.")
+        features["start"] = load(start)
     held_out = None
     if holdout is not None:
         parts = Split(test_share=holdout).parts(data, choice.seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,7 +32,8 @@ def inspect(
     from everypair.cli.model_files import is_model_file
 
     if not is_model_file(path):
-        found = _events(reading.read(path, run.quiet), path)
+        lenient = replace(reading, missing="drop") if reading.missing == "error" else reading  # which are counted
+        found = _events(lenient.read(path, run.quiet), path)
     elif reading != Reading():
         raise ValueError(f"{path} is a model: leave out the options of files of events.")
     else:
