@@ -46,6 +46,9 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/blend/report.py": [[]],
     "experiments/blend/tuned.py": [[]],
     "experiments/blend/validation.py": [[]],
+    "experiments/cold/lists.py": [[]],
+    "experiments/cold/newcomers.py": [[]],
+    "experiments/cold/report.py": [[]],
     "experiments/defaults/convergence.py": [[]],
     "experiments/defaults/report.py": [[]],
     "experiments/defaults/study.py": [[]],
@@ -86,6 +89,7 @@ BEFORE = {
     "experiments/blend/report.py": [
         f"experiments/blend/{name}.py" for name in ("further", "peers", "quality", "tuned", "validation")
     ],
+    "experiments/cold/report.py": ["experiments/cold/lists.py", "experiments/cold/newcomers.py"],
     "experiments/defaults/report.py": ["experiments/defaults/study.py", "experiments/defaults/validated.py"],
     "experiments/ocsmf/table_graph_pooled.py": ["experiments/ocsmf/table_graph.py"],
     "experiments/ocsmf/table_nystrom.py": ["experiments/ocsmf/table_multilabel.py"],
@@ -164,7 +168,7 @@ def test_smoke(script, execute, tmp_path, capsys):
     assert capsys.readouterr().out
     tables = [path for path in tmp_path.glob("*.md") if path.name != "README.md"]
     assert tables or script.startswith(
-        ("benchmarks", *(f"experiments/{name}" for name in ("blend", "defaults", "repro")))
+        ("benchmarks", *(f"experiments/{name}" for name in ("blend", "cold", "defaults", "repro")))
     )
     for path in tables:
         assert "nan" not in path.read_text()
