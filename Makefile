@@ -39,6 +39,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/everybody.py
 	$(BIN)/python benchmarks/reading.py
+	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/multilabel.py cost
 	$(BIN)/python benchmarks/labels.py missing
 	$(BIN)/python benchmarks/labels.py wiki
