@@ -7,7 +7,7 @@ ifneq ($(SHARED_DATA),)
 export EVERYPAIR_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
-.PHONY: demo serve test test-blas slow lint format bench reproduce docs wheel clean
+.PHONY: campaign demo serve test test-blas slow lint format bench reproduce docs wheel clean
 
 demo: $(VENV)/.core
 	$(BIN)/everypair demo
@@ -40,12 +40,17 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/everybody.py
 	$(BIN)/python benchmarks/reading.py
+	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/multilabel.py cost
 	$(BIN)/python benchmarks/labels.py missing
 	$(BIN)/python benchmarks/labels.py wiki
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python experiments/reproduce.py --quick
+
+MINUTES ?= 10
+campaign: $(VENV)/.dev
+	$(BIN)/python tools/campaign/run.py --minutes $(MINUTES)
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict

@@ -35,6 +35,7 @@ RUNS: dict[str, list[list[str]]] = {
     "benchmarks/reading.py": [[]],
     "benchmarks/roofline.py": [[]],
     "benchmarks/scaling.py": [[]],
+    "benchmarks/serve.py": [[]],
     "benchmarks/spark.py": [[]],
     "benchmarks/sweep.py": [[]],
     "benchmarks/top_k.py": [[]],
@@ -51,11 +52,12 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/defaults/validated.py": [[]],
     "experiments/dislikes/weights.py": [[], ["--data", "filmtrust"]],
     "experiments/esl/beside.py": [["--data", "citeulike_t"]],
-    "experiments/esl/default.py": [["--rates", "0.003"]],
+    "experiments/esl/default.py": [[]],
     "experiments/esl/figure2.py": [["--methods", "adam", "gauss-newton", "gd-diag", "sogram-diag"]],
     "experiments/esl/memory.py": [[]],
     "experiments/esl/race.py": [[]],
     "experiments/esl/table2.py": [[]],
+    "experiments/labels/study.py": [[]],
     "experiments/leml/defaults.py": [[]],
     "experiments/leml/full_labels.py": [[]],
     "experiments/leml/missing_labels.py": [[]],
@@ -63,6 +65,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/leml/theory.py": [[]],
     "experiments/negsel/figure1.py": [[]],
     "experiments/negsel/figures23.py": [[]],
+    "experiments/negsel/schedule.py": [[]],
     "experiments/negsel/table4.py": [[]],
     "experiments/negsel/table6.py": [[]],
     "experiments/ocsmf/table_features.py": [["--data", "citeulike_p1"]],
@@ -218,10 +221,10 @@ def check_leml(folder):
 
 
 def check_default(folder):
-    runs = json.loads((folder / "default_ml1m_9to1.json").read_text())["runs"].values()
-    assert [(one["rate"], one["ridge"]) for one in runs] == [(0.003, 0.5), (0.003, 1), (0.003, 2)]
-    for point in (point for one in runs for point in one["points"]):
-        assert set(point) == {"seconds", "objective", "average", "last"}  # nothing of the test
+    (ridge,) = json.loads((folder / "default" / "ml100k.json").read_text())["ridges"].values()
+    assert set(ridge) == {"ridge", "seconds", "sweeps", "validation"}  # nothing of the test
+    (rate,) = json.loads((folder / "default" / "generated.json").read_text())["rates"].values()
+    assert [set(point) for point in rate["points"]] == [{"sweeps", "seconds", "validation"}] * 2
 
 
 CHECKS = {

@@ -191,7 +191,9 @@ def work(first: int, count: int, seed: int, report: Path) -> None:
     files = examples()
     for whole in files:  # nothing is imported or compiled for the first time in a case
         (report.parent / "case.ep").write_bytes(whole)
-        ask(load(report.parent / "case.ep"), np.random.default_rng(0), 100)
+        model = load(report.parent / "case.ep")
+        ask(model, np.random.default_rng(0), 100)
+        repr(model)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
     signal.signal(signal.SIGALRM, signal.SIG_DFL)

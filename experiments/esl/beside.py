@@ -3,6 +3,7 @@
     python experiments/esl/beside.py [--data ml1m citeulike_t generated] [--seconds 60] [--refit] [--report]
 
 ml1m         ids alone, a twentieth of the training pairs is the validation; ml1m_9to1 with another split
+ml1m_cold    cold items: known by their genres, directors and actors alone
 citeulike_t  cold items: not in training, known by their words (tf-idf) alone; a seventh of the items is for the test,
              one for validation; only they are ranked
 generated    cold items whose taste is the exclusive or of two of their features: no linear model can know it
@@ -35,6 +36,7 @@ from everypair.models.recommend.two_tower import REG_SHARE
 from everypair.neural.functions import padded
 from everypair.neural.inputs import Inputs
 from everypair.neural.layers import Layers
+from everypair.neural.linear_path import LinearPath, straight
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.choose import make_optimizer
 from everypair.neural.penalties import Penalties
@@ -101,7 +103,14 @@ def cold_task(events: Any, words: Any) -> Task:
 
 
 def task_of(data: str, small: bool) -> Task:
-    if data == "citeulike_t":
+    if data == "ml1m_cold":
+        archive = datasets.read("ml1m")
+        known = [datasets.sparse(archive, f"item_{name}") for name in ("directors", "actors")]
+        genres = archive["item_features"] if "item_features" in archive else datasets.sparse(archive, "item_features")
+        return cold_task(
+            datasets.positives("ml1m"), sp.hstack([sp.csr_array(genres), *known], format="csr", dtype="f4")
+        )
+    if data in ("citeulike_t", "citeulike_t_cold"):
         archive = datasets.read("citeulike_t")
         words = TfidfTransformer(sublinear_tf=True).fit_transform(datasets.sparse(archive, "item_words"))
         return cold_task(datasets.at_least(datasets.sparse(archive, "all"), 1), words.astype(np.float32))
@@ -128,6 +137,13 @@ def towers_of(task: Task, widths: tuple[int, ...], rank: int) -> tuple[Any, Any,
     if task.words is not None:
         inputs[1:] = (Inputs(X.shape[0], False, Features(X, np.float32)) for X in (task.known, task.words))
     return tuple(Perceptron(one, Layers(widths, rank), np.dtype(np.float32)) for one in inputs)
+
+
+def items_of(task: Task, theta: Any, widths: tuple[int, ...], rank: int) -> Any:
+    """Factors of all items by their words, from the parameters of a TwoTower with a linear path and no ids of items."""
+    inputs = Inputs(task.words.shape[0], False, Features(task.words, np.float32))
+    network = Perceptron(inputs, Layers(widths, rank), np.dtype(np.float32))
+    return LinearPath(straight(inputs, rank, np.dtype(np.float32)), network).at(theta).factors
 
 
 def along(step: Any, state: Any, factors: Any, task: Task, seconds: float, points: int) -> list[dict[str, Any]]:

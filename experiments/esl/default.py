@@ -1,93 +1,137 @@
-"""How the default was chosen: MAP@5 on validation pairs for rates of Adam and ridges, last iterate and average.
+"""How TwoTower's defaults were chosen, on validation pairs alone: the test is never looked at.
 
-    python experiments/esl/default.py [--data ml1m_9to1] [--rates 0.003 0.006] [--ridges 1 2] [--seconds 40] [--report]
+    python experiments/esl/default.py [--data ml100k ml1m_9to1 …] [--ridges 0.7 1.4 …] [--report]
+    python experiments/esl/default.py --data citeulike_t_cold … [--rates 0.001 …] [--layers 0.5 1 …] [--widths 64 64 …]
 
-Tasks and validation are those of beside.py; the test is never looked at. The average of the iterates and the last one
-are two models of the same run, whose steps differ from TwoTower's defaults in rate and λ alone. One core, CPU seconds
-of the steps. Runs so far are kept in default_<data>.json, and a run replaces those of its rates and ridges. Writes .md.
+ids alone      the ridge of embeddings in units of OneClassMF's automatic one; a twentieth of the training pairs is the
+               validation
+cold items     of those sets whose name ends in _cold, and of the generated one: the rate of Adam and the ridge of the
+               networks' weights in units of the automatic one, and MAP@5 along the way; a seventh of the items is the
+               validation
+
+Tasks are those of beside.py. Runs so far are kept in default/<data>.json, and a run replaces those of its settings.
+Writes default.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from beside import Task, task_of, two_tower
-from common import RESULTS, cpu, merged, one_core, parse, write
+from beside import Task, items_of, mean_ridge, task_of
+from common import RESULTS, cpu, merged, one_core, parse
+
+from everypair import TwoTower
+from everypair.data import Pairs
+from everypair.models.recommend.defaults import auto_reg
+from everypair.problem.losses import get_loss
+
+EVERY = 10  # sweeps between two looks at cold items
 
 
-def ranked(state: Any, factors: Any, task: Task) -> dict[str, float]:
-    """Validation MAP@5 of the average of the iterates, which the state's parameters are, and of the last iterate."""
-    models = {"average": state, "last": replace(state, theta=state.iterate)}
-    return {
-        name: task.measured(*factors(model), ("validation",))["validation"]["map@5"] for name, model in models.items()
-    }
+def ids_alone(task: Task, widths: tuple[int, ...], rank: int, ridge: float, sweeps: int) -> dict[str, Any]:
+    """Validation figures of the model that training ends with."""
+    reg = ridge * auto_reg("auto", Pairs.from_matrix(task.train), get_loss("logistic"))
+    model = TwoTower(widths=widths, rank=rank, reg=reg, random_state=0, n_threads=1, max_iter=sweeps)
+    begin = cpu()
+    model.fit(task.train)
+    spent = cpu() - begin
+    found = task.measured(model.user_factors_, model.item_factors_, ("validation",))["validation"]
+    return {"ridge": ridge, "seconds": spent, "sweeps": len(model.history_), "validation": found}
 
 
-def run(step: Any, state: Any, factors: Any, task: Task, seconds: float, points: int) -> list[dict[str, float]]:
-    """Figures along the way; an L that is no number ends it."""
-    spent, found = 0.0, []
-    while spent < seconds:
-        begin = cpu()
-        state = step(state)
-        spent += cpu() - begin
-        if not np.isfinite(state.objective):
-            break
-        if spent >= seconds * (len(found) + 1) / points or spent >= seconds:
-            found.append({"seconds": spent, "objective": float(state.objective), **ranked(state, factors, task)})
-    return found
+def cold_items(
+    task: Task, widths: tuple[int, ...], rank: int, rate: float, layer: float, sweeps: int
+) -> dict[str, Any]:
+    """Validation figures along the way."""
+    points: list[dict[str, Any]] = []
+    clock = {"begin": cpu(), "measured": 0.0}
+
+    def look(sweep: Any) -> None:
+        if sweep.iteration % EVERY == 0 or sweep.iteration in (1, sweeps):
+            now = cpu()
+            left, right = sweep.state.left, items_of(task, sweep.state.theta[1], widths, rank)
+            found = task.measured(left, right, ("validation",))["validation"]
+            spent = now - clock["begin"] - clock["measured"]
+            points.append({"sweeps": sweep.iteration, "seconds": spent, "validation": found})
+            clock["measured"] += cpu() - now
+
+    reg = layer * mean_ridge(Pairs.from_matrix(task.train))
+    model = TwoTower(
+        widths=widths, rank=rank, layer_reg=reg, learning_rate=rate, own_vectors=(True, False), random_state=0,
+        n_threads=1, max_iter=sweeps, tol=0.0,
+    )  # fmt: skip
+    model.fit(task.train, item_features=task.known, callbacks=[look])
+    return {"rate": rate, "layer": layer, "points": points}
 
 
-def report(record: dict[str, Any]) -> str:
-    lines = [
-        f"# Rates and ridges on {record['data']}, by validation",
-        "",
-        f"Towers {'-'.join(map(str, (*record['widths'], record['rank'])))}; {record['seconds']:g} CPU seconds on one "
-        "core each; best validation MAP@5 of all points, and when.",
-        "",
-        "| rate | λ, times the default | last iterate | at s | average of iterates | at s |",
-        "|---|---|---|---|---|---|",
-    ]
-    for one in sorted(record["runs"].values(), key=lambda one: (one["rate"], one["ridge"])):
-        cells = [f"{one['rate']:g}", f"{one['ridge']:g}"]
-        for model in ("last", "average"):
-            best = max(one["points"], key=lambda point: point[model], default=None)
-            cells += ["–", "–"] if best is None else [f"{best[model]:.4f}", f"{best['seconds']:.0f}"]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+def report(records: list[dict[str, Any]]) -> str:
+    lines = ["# TwoTower's defaults, by validation", ""]
+    warm = [record for record in records if "ridges" in record]
+    if warm:
+        ridges = sorted({run["ridge"] for record in warm for run in record["ridges"].values()})
+        lines += ["Ids alone: MAP@5 / nDCG@10 of validation pairs by the ridge of embeddings, times OneClassMF's.", ""]
+        lines += [f"| data | towers | {' | '.join(f'{one:g}' for one in ridges)} |", "|---" * (2 + len(ridges)) + "|"]
+        for record in warm:
+            by = {run["ridge"]: run["validation"] for run in record["ridges"].values()}
+            cells = [f"{by[one]['map@5']:.4f} / {by[one]['ndcg@10']:.4f}" if one in by else "–" for one in ridges]
+            lines.append(f"| {record['data']} | {shape(record)} | {' | '.join(cells)} |")
+        lines.append("")
+    cold = [record for record in records if "rates" in record]
+    if cold:
+        lines += ["Cold items: MAP@5 of validation items after so many sweeps, and the best on the way.", ""]
+        lines += ["| data | towers | rate | λ | 1 | 20 | 50 | 100 | best | at |", "|---" * 10 + "|"]
+        for record in cold:
+            for run in sorted(record["rates"].values(), key=lambda run: (run["rate"], run["layer"])):
+                by = {point["sweeps"]: point["validation"]["map@5"] for point in run["points"]}
+                cells = [f"{by[one]:.4f}" if one in by else "–" for one in (1, 20, 50, 100)]
+                best = max(by, key=by.__getitem__)
+                row = [record["data"], shape(record), f"{run['rate']:g}", f"{run['layer']:g}", *cells]
+                lines.append(f"| {' | '.join([*row, f'{by[best]:.4f}', str(best)])} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def shape(record: dict[str, Any]) -> str:
+    return "-".join(map(str, (*record["widths"], record["rank"])))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="ml1m_9to1")
-    parser.add_argument("--rates", type=float, nargs="+", default=(3e-3, 6e-3))
-    parser.add_argument("--ridges", type=float, nargs="+", default=(0.5, 1, 2), help="λ, times its default")
-    parser.add_argument("--seconds", type=float, default=40)
-    parser.add_argument("--points", type=int, default=20)
+    parser.add_argument("--data", nargs="+", default=["ml100k", "ml1m_9to1", "lastfm_hetrec", "citeulike_t"])
+    parser.add_argument("--ridges", type=float, nargs="+", default=(0.7, 1.0, 1.4, 2.0))
+    parser.add_argument("--rates", type=float, nargs="+", default=(1e-3, 3e-3))
+    parser.add_argument("--layers", type=float, nargs="+", default=(1.0,))
     parser.add_argument("--widths", type=int, nargs="*", default=(256, 256))
     parser.add_argument("--rank", type=int, default=128)
+    parser.add_argument("--sweeps", type=int, default=100)
     parser.add_argument("--report", action="store_true", help="only write the table again, from the JSON")
-    options = parse(parser, RESULTS, seconds=0.05, points=1, widths=(4,), rank=3)
-    name = f"default_{options.data}"
-    path = options.results / f"{name}.json"
-    if not options.report:
+    options = parse(
+        parser, RESULTS, data=["ml100k", "generated"], ridges=[1.0], rates=[1e-3], widths=(4,), rank=3, sweeps=2
+    )
+    for data in [] if options.report else options.data:
         one_core(options.smoke)
-        task, shape = task_of(options.data, options.smoke), (tuple(options.widths), options.rank)
-        about = {"data": options.data, "widths": shape[0], "rank": shape[1], "seconds": options.seconds}
-        for rate in options.rates:
+        task, widths = task_of(data, options.smoke), tuple(options.widths)
+        rank = min(options.rank, min(task.train.shape))
+        about, cells = {"data": data, "widths": widths, "rank": rank}, options.results / "default"
+        cells.mkdir(parents=True, exist_ok=True)
+        if task.words is None:
             for ridge in options.ridges:
-                points = run(*two_tower(task, *shape, rate, ridge), task, options.seconds, options.points)
-                one = {"rate": rate, "ridge": ridge, "points": points}
-                merged(options.results, name, about, "runs", {f"{rate:g}, {ridge:g}": one})
-                print(rate, ridge, "done", flush=True)
-    elif not path.exists():
-        raise SystemExit(f"{path} does not exist: run the script without --report first.")
-    record = json.loads(path.read_text())
-    write(options.results, name, record, report(record))
-    print(report(record))
+                run = ids_alone(task, widths, rank, ridge, options.sweeps)
+                merged(cells, data, about, "ridges", {f"{ridge:g}": run})
+                print(data, run, flush=True)
+        else:
+            for rate, layer in ((rate, layer) for rate in options.rates for layer in options.layers):
+                run = cold_items(task, widths, rank, rate, layer, options.sweeps)
+                merged(cells, data, about, "rates", {f"{rate:g}, {layer:g}": run})
+                print(data, rate, layer, max(p["validation"]["map@5"] for p in run["points"]), flush=True)
+    paths = sorted((options.results / "default").glob("*.json"))
+    if not paths:
+        raise SystemExit("there are no runs yet: run the script without --report first.")
+    text = report([json.loads(path.read_text()) for path in paths])
+    (options.results / "default.md").write_text(text)
+    print(text)
 
 
 if __name__ == "__main__":

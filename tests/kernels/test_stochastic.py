@@ -65,21 +65,28 @@ def test_every_term_like_the_twin(variant, case):
         np.testing.assert_allclose(gv, expected_v, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize(("slow", "wait", "first_sum"), [(0, 0, 0.0), (2, 25, 0.0), (1, 0, 1.0)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_random_updates_like_the_twin(variant, dtype):
+def test_random_updates_like_the_twin(variant, dtype, slow, wait, first_sum):
     problem, solver, left, right = setting(variant, CASES[2], dtype)
-    U, V, sums, counter, rate = left.astype(float), right.astype(float), (np.zeros(7), np.zeros(6)), 2**64 - 5, 0.3
-    for _ in range(60):
+    U, V, counter, rate = left.astype(float), right.astype(float), 2**64 - 5, 0.3
+    sums = np.full((7, 2), first_sum), np.full((6, 2), first_sum)
+    learners = [slice(0, slow), slice(slow, U.shape[1])]
+    for update in range(60):
         counter = (counter + STRIDE) & MASK
         i, j, gu, gv = term_twin(variant, problem.dense, mixed_twin(counter) % solver.n_terms, U, V)
         for row, gradient, total, factors in ((i, gu, sums[0], U), (j, gv, sums[1], V)):
-            total[row] += np.mean(gradient**2)
-            factors[row] -= rate / np.sqrt(total[row]) * gradient
-    own_sums = np.zeros(7), np.zeros(6)
+            for learner, columns in enumerate(learners):
+                if columns.stop > columns.start and (learner == 0 or update >= wait):
+                    total[row, learner] += np.mean(gradient[columns] ** 2)
+                    factors[row, columns] -= rate / np.sqrt(total[row, learner]) * gradient[columns]
+    own_sums = np.full((7, 2), first_sum), np.full((6, 2), first_sum)
     begin = np.uint64(2**64 - 5)
     terms = solver.terms(left.shape[1])
-    end = random_updates(VARIANTS[variant], 0, terms, solver.n_terms, 60, rate, begin, left, right, *own_sums)
+    end = random_updates(
+        VARIANTS[variant], 0, terms, solver.n_terms, 60, rate, slow, wait, begin, left, right, *own_sums
+    )
     assert int(end) == counter
     tolerance = 1e-10 if dtype == np.float64 else 1e-3
     for ours, twin in zip((left, right, *own_sums), (U, V, *sums)):
@@ -103,8 +110,10 @@ def test_random_bits_are_splitmix64():
 
 
 def test_a_zero_gradient_moves_nothing():
-    factors, sums = np.ones((2, 3)), np.zeros(2)
-    descend(1, 0.1, np.zeros(3), sums, factors)
+    factors, sums = np.ones((2, 3)), np.zeros((2, 2))
+    descend(1, 1, 0, 3, 0.1, np.zeros(3), sums, factors)
     assert np.array_equal(factors, np.ones((2, 3)))
-    descend(1, 0.1, np.array([3.0, 0.0, 0.0]), sums, factors)
+    descend(1, 1, 0, 3, 0.1, np.array([3.0, 0.0, 0.0]), sums, factors)
     np.testing.assert_allclose(factors, [[1, 1, 1], [1 - 0.1 * np.sqrt(3), 1, 1]])
+    descend(1, 0, 2, 2, 0.1, np.ones(3), sums, factors)  # no column
+    np.testing.assert_allclose(sums, [[0, 0], [0, 3]])

@@ -52,7 +52,7 @@ def test_full_solvers_end_at_the_same_objective_with_no_gradient(solver, biases)
 
 @pytest.mark.parametrize("solver", ["sg-reform", "sg-bsearch", "sg-dense"])
 def test_stochastic_gradient_comes_near(solver):
-    model = fit(solver, max_iter=60, tol=0.0)
+    model = fit(solver, max_iter=200, tol=0.0)  # two of them stay at a saddle for a hundred
     assert min(entry["objective"] for entry in model.history_) < 1.05 * fit("newton").objective_
 
 

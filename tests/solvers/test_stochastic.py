@@ -105,6 +105,21 @@ def test_two_steps_are_one_step_of_twice_the_updates():
     assert not np.array_equal(forgotten.step(Factors(first.left, first.right)).left, whole.left)
 
 
+def test_most_columns_wait_for_a_pass():
+    problem = build(Case("squared"), shape=(20, 15))
+    begin, stored = Factors(*start(problem.dense)), int(problem.dense.stored.sum())
+    solver = StochasticGradient(problem.objective, updates=stored)
+    first = solver.step(begin)
+    assert not np.array_equal(first.left[:, 0], begin.left[:, 0])
+    assert np.array_equal(first.left[:, 1:], begin.left[:, 1:])
+    second = solver.step(first)
+    assert (second.left != first.left).any(axis=0).all()
+    one = StochasticGradient(problem.objective, updates=stored, slow_share=0).step(begin)
+    assert (one.left != begin.left).any(axis=0).all()
+    later = StochasticGradient(problem.objective, updates=5, slow_share=0, first_sum=1e12).step(begin)
+    np.testing.assert_allclose(later.left, begin.left, atol=1e-4)
+
+
 def test_updates_by_default():
     dense = build(Case("squared"), shape=(20, 15))
     assert StochasticGradient(dense.objective).updates == 20 * 15
@@ -131,6 +146,8 @@ def test_too_large_an_array_is_refused(monkeypatch):
         ({"learning_rate": np.nan}, "learning_rate must be a finite number > 0"),
         ({"updates": 0}, "updates must be an integer ≥ 1"),
         ({"updates": 1.5}, "updates must be an integer ≥ 1"),
+        ({"slow_share": 1.0}, "slow_share must be a finite number ≥ 0 and < 1"),
+        ({"first_sum": -1.0}, "first_sum must be a finite number ≥ 0"),
     ],
 )
 def test_bad_parameters_are_refused(wrong, message):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from drawing import Chart, Drawing, Scale
@@ -141,3 +141,40 @@ def latency() -> str:
 
 def second(pair: tuple[str, float]) -> float:
     return pair[1]
+
+
+def serve_cost() -> str:
+    """Requests of a CPU second at the most connections: the service, implicit in the same app, and by FastAPI."""
+    ranks = json.loads((EXPERIMENTS.parent / "benchmarks" / "results" / "serve.json").read_text())["ranks"]
+    shown = {
+        "everypair": ("one", "everypair serve"),
+        "same": ("three", "the same app around implicit"),
+        "fastapi": ("soft", "FastAPI + implicit"),
+    }
+    groups: dict[tuple[str, str], dict[str, float]] = {}
+    for rank, rows in ranks.items():
+        most = max(row["connections"] for row in rows)
+        for kind in dict.fromkeys(row["kind"] for row in rows):
+            cells = {
+                server: [
+                    row["cpu_ms"]
+                    for row in rows
+                    if (row["kind"], row["server"], row["connections"]) == (kind, server, most)
+                ]
+                for server in shown
+            }
+            groups[rank, kind] = {server: 1000 / median(found) for server, found in cells.items() if found}
+    drawing = Drawing(760, 50 + 78 * len(groups))
+    for place, (fill, label) in enumerate(shown.values()):
+        drawing.dot(150 + 200 * place, 20, 5, fill)
+        drawing.text(161 + 200 * place, 24, label, 12.5, fill, bold=not place)
+    longest = max(value for found in groups.values() for value in found.values())
+    for group, ((rank, kind), found) in enumerate(groups.items()):
+        top = 44 + 78 * group
+        drawing.text(140, top + 26, kind, 13, "ink", "end", True)
+        drawing.text(140, top + 43, f"rank {rank}", 12.5, "soft", "end")
+        for place, (server, value) in enumerate(found.items()):
+            y, length = top + 21 * place, 520 * value / longest
+            drawing.box(150, y, length, 16, shown[server][0], "none", 3)
+            drawing.text(157 + length, y + 13, f"{value:,.0f}", 12.5, "ink")
+    return drawing.svg()

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from everypair.check import integer
+from everypair.check import integer, number
 from everypair.kernels.losses import CUSTOM
 from everypair.kernels.stochastic import BSEARCH, DENSE, REFORM, SampledTerms, random_updates
 from everypair.problem.layout import LEFT, RIGHT
+from everypair.problem.losses import Loss
 from everypair.problem.objective import Objective
 from everypair.solvers.state import Factors
 from everypair.types import Array
@@ -24,6 +25,7 @@ from everypair.types import Array
 VARIANTS = {"reform": REFORM, "bsearch": BSEARCH, "dense": DENSE}
 LEARNING_RATE = 0.05  # of 0.02 to 0.2 the lowest objective after four steps on 6000 × 3700 synthetic pairs
 UPDATES_PER_STORED_PAIR = 10
+SLOW_SHARE = 0.08  # of the columns, as in Chin et al.
 MAX_DENSE_BYTES = 2**30
 
 
@@ -36,9 +38,11 @@ class StochasticGradient:
     - ``"dense"``: the same, looked up in an m × n array of 4·m·n bytes; refused above 1 GiB.
 
     One step is ``updates`` updates, by default min(m·n, 10·|Ω|), and F is evaluated after them; it may rise. The
-    learning rate is adapted row by row: η = learning_rate / √G, where G sums the row's mean squared gradients over its
-    k coordinates (Chin, Zhuang, Juan and Lin, PAKDD 2015). G starts anew where a step is not given what the last one
-    returned; the random numbers go on. At least one side of the start must differ from zero.
+    learning rates are those of Chin, Zhuang, Juan and Lin (PAKDD 2015): η = learning_rate / √G, where G sums a row's
+    mean squared gradients. It does so twice: ``slow_share`` of the columns are learnt from the beginning, the others
+    after |Ω| updates, from a G of their own, which has not grown by the steep gradients of the start. G begins at
+    ``first_sum``, 1 in that paper, and anew where a step is not given what the last one returned; the random numbers
+    go on. With ``slow_share=0`` there is one G and no waiting. At least one side of the start must differ from zero.
 
     >>> from everypair.data.pairs import Pairs
     >>> from everypair.problem.negatives import Negatives
@@ -62,16 +66,13 @@ class StochasticGradient:
         random_state: Any = 0,
         *,
         updates: int | None = None,
+        slow_share: float = SLOW_SHARE,
+        first_sum: float = 0.0,
     ) -> None:
         if variant not in VARIANTS:
             raise ValueError(f"variant must be one of {', '.join(map(repr, VARIANTS))}, got {variant!r}.")
-        if not np.isfinite(learning_rate) or learning_rate <= 0:
-            raise ValueError(f"learning_rate must be a finite number > 0, got {learning_rate!r}.")
-        if objective.loss.code == CUSTOM:
-            raise ValueError(
-                f"stochastic gradient knows the built-in losses only, not {objective.loss.name!r}; "
-                'choose the solver "newton" or "block" instead.'
-            )
+        self.learning_rate = checked_rate(learning_rate)
+        check_loss(objective.loss)
         m, n = (side.n_rows for side in objective.rows)
         stored = len(objective.rows[LEFT].indices)
         if updates is None:
@@ -84,14 +85,16 @@ class StochasticGradient:
             )
         self.objective = objective
         self.variant = variant
-        self.learning_rate = float(learning_rate)
         self.updates = updates
         left = objective.rows[LEFT]
         self._only_stored = variant == "reform" and not (left.this_weights.any() and left.other_weights.any())
         self.n_terms = (0 if self._only_stored else m * n) + (stored if variant == "reform" else 0)
         self._counter = np.random.default_rng(random_state).integers(2**64, dtype=np.uint64)
         self._lookup = self._rows_or_positions()
-        self._sums = np.zeros(m), np.zeros(n)
+        self.slow_share = number("slow_share", slow_share, least=0, below=1)
+        self.first_sum = number("first_sum", first_sum, least=0)
+        self._wait = stored
+        self._begin_anew()
         self._last: Factors | None = None
 
     def terms(self, rank: int) -> SampledTerms:
@@ -124,24 +127,38 @@ class StochasticGradient:
     def step(self, state: Factors) -> Factors:
         """Take the stated number of random updates."""
         if state is not self._last:
-            self._sums = np.zeros_like(self._sums[LEFT]), np.zeros_like(self._sums[RIGHT])
+            self._begin_anew()
         left, right = np.array(state.left, order="C"), np.array(state.right, order="C")
-        self._counter = np.uint64(
-            random_updates(
-                VARIANTS[self.variant], self.objective.loss.code, self.terms(left.shape[1]), self.n_terms,
-                self.updates, self.learning_rate, self._counter, left, right, *self._sums,
-            )
-        )  # fmt: skip
+        self.move(left, right)
         self._last = Factors(left, right, self.objective.value(left, right))
         return self._last
 
+    def move(self, left: Array, right: Array) -> None:
+        """The stated number of random updates, in place."""
+        rank = left.shape[1]
+        slow = max(1, round(self.slow_share * rank)) if self.slow_share > 0 and rank > 1 else 0
+        wait = max(0, self._wait - self._taken) if slow else 0
+        self._counter = np.uint64(
+            random_updates(
+                VARIANTS[self.variant], self.objective.loss.code, self.terms(rank), self.n_terms, self.updates,
+                self.learning_rate, slow, wait, self._counter, left, right, *self.sums,
+            )
+        )  # fmt: skip
+        self._taken += self.updates
+
     def memory(self) -> dict[str, Any]:
-        """The rows' sums G and the random numbers."""
-        return {"sums": self._sums, "counter": int(self._counter)}
+        """The rows' sums G, how many updates they are of, and the random numbers."""
+        return {"sums": self.sums, "taken": self._taken, "counter": int(self._counter)}
 
     def recall(self, memory: dict[str, Any], state: Factors) -> None:
         """Go on from what :meth:`memory` said, at the state it was said of."""
-        self._sums, self._counter, self._last = memory["sums"], np.uint64(memory["counter"]), state
+        self.sums, self._taken = memory["sums"], memory["taken"]
+        self._counter, self._last = np.uint64(memory["counter"]), state
+
+    def _begin_anew(self) -> None:
+        """No update was taken."""
+        self.sums = tuple(np.full((side.n_rows, 2), self.first_sum) for side in self.objective.rows)
+        self._taken = 0
 
     def _rows_or_positions(self) -> tuple[Array, Array]:
         """Return the row of every stored pair and the m × n array of their positions, each only where it is used."""
@@ -155,3 +172,17 @@ class StochasticGradient:
                 positions = np.zeros((left.n_rows, self.objective.rows[RIGHT].n_rows), np.int32)
                 positions[every_row, left.indices] = np.arange(1, len(every_row) + 1)
         return rows, positions
+
+
+def checked_rate(learning_rate: float) -> float:
+    """Return a learning rate, or refuse what is none."""
+    return number("learning_rate", learning_rate, above=0)
+
+
+def check_loss(loss: Loss) -> None:
+    """Refuse a loss of the user's own, which these kernels cannot call."""
+    if loss.code == CUSTOM:
+        raise ValueError(
+            f"stochastic gradient knows the built-in losses only, not {loss.name!r}; "
+            'choose the solver "newton" or "block" instead.'
+        )

@@ -94,7 +94,8 @@ class PoissonMF(Training, TrainedAttributes, Recommender):
         "a: so many events of each factor are given to every user and item; 0 lets factors vanish.",
         number(least=0),
     )
-    max_iter: int = parameter(100)
+    max_iter: int = parameter(200)
+    tol: float = parameter(1e-5)
 
     fitted_class: ClassVar[type] = PoissonState
 
