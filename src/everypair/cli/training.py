@@ -34,7 +34,7 @@ def fitted(model: Any, events: Any, features: dict[str, Any], quiet: bool, callb
         if callbacks:
             raise ValueError(f"{type(model).__name__} has no checkpoints: leave out --checkpoint.")
         return model.fit(events, **features)
-    with Progress(model.max_iter, "sweeps", quiet, at_most=True) as progress:
+    with Progress(model.most_sweeps, "sweeps", quiet, at_most=True) as progress:
         return model.fit(events, **features, callbacks=[shown_sweeps(progress), *callbacks])
 
 
