@@ -36,9 +36,11 @@ format: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/top_k.py
+	$(BIN)/python benchmarks/latency.py
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/everybody.py
 	$(BIN)/python benchmarks/reading.py
+	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/multilabel.py cost
 	$(BIN)/python benchmarks/labels.py missing
 	$(BIN)/python benchmarks/labels.py wiki

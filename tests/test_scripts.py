@@ -35,6 +35,7 @@ RUNS: dict[str, list[list[str]]] = {
     "benchmarks/reading.py": [[]],
     "benchmarks/roofline.py": [[]],
     "benchmarks/scaling.py": [[]],
+    "benchmarks/serve.py": [[]],
     "benchmarks/spark.py": [[]],
     "benchmarks/sweep.py": [[]],
     "benchmarks/top_k.py": [[]],
@@ -45,6 +46,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/blend/report.py": [[]],
     "experiments/blend/tuned.py": [[]],
     "experiments/blend/validation.py": [[]],
+    "experiments/completion/study.py": [["--data", name] for name in ("drugs", "newcomers", "labels", "ratings")],
     "experiments/defaults/convergence.py": [[]],
     "experiments/defaults/report.py": [[]],
     "experiments/defaults/study.py": [[]],
@@ -57,6 +59,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/esl/quality.py": [[]],
     "experiments/esl/race.py": [[]],
     "experiments/esl/table2.py": [[]],
+    "experiments/labels/study.py": [[]],
     "experiments/leml/defaults.py": [[]],
     "experiments/leml/full_labels.py": [[]],
     "experiments/leml/missing_labels.py": [[]],
@@ -296,6 +299,16 @@ def test_stored_page_of_defaults_is_that_of_its_json(execute):
     assert tools["page"](tools["RESULTS"]) == (EXPERIMENTS / "defaults/README.md").read_text()
 
 
+def test_tables_of_the_completion_page_are_those_of_its_json(execute):
+    tools = execute("experiments/completion/study.py", name="tools")
+    page = tools["PAGE"].read_text()
+    for study in tools["STUDIES"]:
+        table = (EXPERIMENTS / f"completion/results/study_{study}.md").read_text()
+        assert tools["on_page"](page, study, table) == page
+    with pytest.raises(SystemExit, match="The page needs the lines"):
+        tools["on_page"]("no marks", "drugs", "")
+
+
 def test_report_without_results_says_what_to_do(execute, tmp_path):
     with pytest.raises(SystemExit, match=r"table6_ml1m\.json does not exist: run the script without --report first"):
         execute("experiments/negsel/table6.py", "--report", "--results", tmp_path)
@@ -427,3 +440,16 @@ def test_generated_data_have_positives_everywhere(name, execute):
     assert train.shape == test.shape == (60, 40)
     assert test.nnz
     assert (np.diff(train.indptr) > 0).mean() > 0.9
+
+
+def test_table_of_single_answers_is_that_of_its_json(execute):
+    tools = execute("benchmarks/latency_page.py", name="tools")
+    record = json.loads((BENCHMARKS / "results/latency.json").read_text())
+    text = tools["PAGE"].read_text()
+    assert tools["written"](text, record) == text
+    assert f"{record['users']:,} × {record['items']:,}" in text
+    assert {"OneClassMF(64)", "OneClassMF(256)", "ItemItem", "Blend", "implicit(64)"} <= set(
+        record["rows"]["recommend"]
+    )
+    with pytest.raises(SystemExit, match="The page needs the lines"):
+        tools["written"]("no markers", record)

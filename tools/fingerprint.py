@@ -135,6 +135,8 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         "sg-reform",
         "sg-bsearch",
         "sg-dense",
+        "sg-descent",
+        "sg-rows",
     ):
         yield f"one-class {solver}", full(data.weighted, loss="squared", solver=solver)
     yield "one-class block logistic", full(solver="block")
@@ -241,6 +243,8 @@ def completions(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "mlrm path", completed(MLRM)
     yield "fnnm", completed(FNNM, **given)
     yield "fnnm orthonormal", completed(FNNM, orthonormal=True, **given)
+    yield "fnnm momentum", completed(FNNM, accelerate=True, offsets="both", **given)
+    yield "mlrm observed", completed(MLRM, mask="observed", **given)
     yield "simc", completed(SIMC, **given)
     yield "fpca", completed(FPCA, left=None, right=None, nuclear_reg=0.5)
     yield "imc", completed(IMC, rank=3, reg=0.1)

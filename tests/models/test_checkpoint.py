@@ -50,6 +50,7 @@ TRAININGS = {
             ("tron", "logistic"), ("newton-linesearch", "logistic"), ("gradient", "logistic"),
             ("nonlinear-cg", "logistic"), ("gradient-region", "logistic"),
             ("sg-reform", "squared"), ("sg-bsearch", "squared"), ("sg-dense", "logistic"),
+            ("sg-descent", "squared"), ("sg-rows", "logistic"),
         ]
     },
     "one-class, sides": (OneClassMF, {**FACTORS, "tol": 0}, (EVENTS,), {**SIDES, "item_graph": GRAPH}),
@@ -73,6 +74,7 @@ TRAININGS = {
     "mlrm, noise": (MLRM, {**FIXED, "l1_reg": 0.1, "variant": "noise", "accelerate": False}, (PARTIAL,), BOTH),
     "mlrm, automatic": (MLRM, {"max_iter": 9, "tol": 0}, (PARTIAL,), BOTH),
     "fnnm": (FNNM, {**FIXED, "l1_reg": 0.1}, (PARTIAL,), BOTH),
+    "fnnm, momentum": (FNNM, {**FIXED, "l1_reg": 0.1, "accelerate": True}, (PARTIAL,), BOTH),
     "fpca": (FPCA, {**FIXED, "nuclear_reg": 0.01}, (PARTIAL,), {}),
     "imc": (IMC, {"rank": 2, "reg": 0.1, "max_iter": 9, "tol": 0}, (PARTIAL,), BOTH),
     "maxide": (Maxide, {**FIXED, "nuclear_reg": 0.01}, (PARTIAL,), BOTH),

@@ -121,6 +121,7 @@ COMPLETIONS = {
     "mlrm": lambda: MLRM(**FIXED).fit(PARTIAL, **BOTH),
     "mlrm, automatic": lambda: MLRM(**SWEEPS).fit(PARTIAL),
     "fnnm": lambda: FNNM(**FIXED, orthonormal=True).fit(PARTIAL, **BOTH),
+    "fnnm, offsets": lambda: FNNM(**FIXED, offsets="both").fit(PARTIAL, **BOTH),
     "fpca": lambda: FPCA(nuclear_reg=0.5, **SWEEPS).fit(PARTIAL),
     "imc": lambda: IMC(rank=2, reg=0.1, **SWEEPS).fit(PARTIAL, **BOTH),
     "maxide": lambda: Maxide(nuclear_reg=0.5, **SWEEPS).fit(PARTIAL, **BOTH),

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -107,3 +108,9 @@ def test_a_night(tmp_path):
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "yesterday.ep").read_bytes() == before
     assert (tmp_path / "model.ep").read_bytes() != before
+
+
+def test_the_figures_are_those_that_were_measured():
+    page = runpy.run_path(str(ROOT / "benchmarks" / "serve_page.py"))
+    record = json.loads((ROOT / "benchmarks" / "results" / "serve.json").read_text())
+    assert page["written"](PAGE, record) == PAGE

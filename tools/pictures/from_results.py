@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from drawing import Chart, Drawing, Scale
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "results"
 
 
 def stored(name: str) -> Any:
@@ -100,4 +101,80 @@ def blend_gain() -> str:
         drawing.dot(230 + 150 * place, 260, 5, fill)
         label = {"factors": "factors", "items": "item–item", "blend": "Blend()"}[kind]
         drawing.text(241 + 150 * place, 264, label, 12.5, fill, bold=kind == "blend")
+    return drawing.svg()
+
+
+def latency() -> str:
+    """CPU milliseconds of one answer, beside other libraries, on a logarithmic axis."""
+    rows = json.loads((BENCHMARKS / "latency.json").read_text())["rows"]
+    questions = {
+        "recommend": "a known user",
+        "fold-in of 20": "somebody new",
+        "similar": "similar items",
+        "explain": "reasons",
+    }
+    ranks = ["64", "256"]
+    drawing = Drawing(760, 376)
+    across = Scale(0.1, 200, 240, 720, True)
+    for value, label in {0.1: "0.1 ms", 1: "1 ms", 10: "10 ms", 100: "100 ms"}.items():
+        drawing.line([(across(value), 14), (across(value), 316)])
+        drawing.text(across(value), 334, label, 12, "soft", "middle")
+    y = 28.0
+    for question, label in questions.items():
+        drawing.text(20, y + 4, label, 13, "ink", bold=True)
+        for kind in (*ranks, "Blend"):
+            names = (
+                ["Blend"] if kind == "Blend" else [f"{one}({kind})" for one in ("irspack", "implicit", "OneClassMF")]
+            )
+            drawing.text(230, y + 4, kind if kind == "Blend" else f"rank {kind}", 12, "soft", "end")
+            points = [(name, rows[question][name]["p50"]) for name in names if name in rows[question]]
+            drawing.line([(across(min(points, key=second)[1]), y), (across(max(points, key=second)[1]), y)], "line", 2)
+            for name, value in points:
+                drawing.dot(across(value), y, 5, {"irspack": "three", "implicit": "two"}.get(name.split("(")[0], "one"))
+            y += 23
+        y += 6
+    for place, (name, fill) in enumerate({"EveryPair": "one", "implicit": "two", "irspack": "three"}.items()):
+        drawing.dot(250 + 130 * place, 358, 5, fill)
+        drawing.text(261 + 130 * place, 362, name, 12.5, fill, bold=place == 0)
+    return drawing.svg()
+
+
+def second(pair: tuple[str, float]) -> float:
+    return pair[1]
+
+
+def serve_cost() -> str:
+    """Requests of a CPU second at the most connections: the service, implicit in the same app, and by FastAPI."""
+    ranks = json.loads((EXPERIMENTS.parent / "benchmarks" / "results" / "serve.json").read_text())["ranks"]
+    shown = {
+        "everypair": ("one", "everypair serve"),
+        "same": ("three", "the same app around implicit"),
+        "fastapi": ("soft", "FastAPI + implicit"),
+    }
+    groups: dict[tuple[str, str], dict[str, float]] = {}
+    for rank, rows in ranks.items():
+        most = max(row["connections"] for row in rows)
+        for kind in dict.fromkeys(row["kind"] for row in rows):
+            cells = {
+                server: [
+                    row["cpu_ms"]
+                    for row in rows
+                    if (row["kind"], row["server"], row["connections"]) == (kind, server, most)
+                ]
+                for server in shown
+            }
+            groups[rank, kind] = {server: 1000 / median(found) for server, found in cells.items() if found}
+    drawing = Drawing(760, 50 + 78 * len(groups))
+    for place, (fill, label) in enumerate(shown.values()):
+        drawing.dot(150 + 200 * place, 20, 5, fill)
+        drawing.text(161 + 200 * place, 24, label, 12.5, fill, bold=not place)
+    longest = max(value for found in groups.values() for value in found.values())
+    for group, ((rank, kind), found) in enumerate(groups.items()):
+        top = 44 + 78 * group
+        drawing.text(140, top + 26, kind, 13, "ink", "end", True)
+        drawing.text(140, top + 43, f"rank {rank}", 12.5, "soft", "end")
+        for place, (server, value) in enumerate(found.items()):
+            y, length = top + 21 * place, 520 * value / longest
+            drawing.box(150, y, length, 16, shown[server][0], "none", 3)
+            drawing.text(157 + length, y + 13, f"{value:,.0f}", 12.5, "ink")
     return drawing.svg()

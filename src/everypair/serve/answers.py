@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from everypair.data.rows import StoredRows
 from everypair.models.recommend.by_id import described
 from everypair.models.recommend.fitted import Answer, ComparesItems, Explains, Fitted, Grows, Newcomers
 from everypair.problem.layout import LEFT
 from everypair.retrieve import Scores
+from everypair.retrieve.index import Index
 from everypair.retrieve.similar import cosines_of
 from everypair.serve.catalogue import Catalogue
 from everypair.serve.entities import Entities
@@ -41,6 +42,7 @@ from everypair.serve.questions import (
 
 KNOWN, UPDATED, FOLDED_IN, POPULAR = "known", "known+items", "folded_in", "popular"
 SHORT = 128  # lists up to this length are made together
+NONE = np.empty(0, np.int32)
 Positions = NDArray[Any]
 
 
@@ -99,16 +101,27 @@ class Recommendations:
 
     def similar(self, questions: Sequence[Similar]) -> list[Neighbors | Refusal]:
         """The neighbours of every item that is asked about, or why there are none."""
-        return [self._one(self._neighbors, question) for question in questions]
+        answers: list[Any] = [None] * len(questions)
+        together = [
+            place
+            for place, one in enumerate(questions)
+            if not one.exclude and one.allow is None and one.where is None and one.offset + one.n <= SHORT
+        ]
+        if len(together) > 1:
+            self._neighbors_of_many(questions, together, answers)
+        return [
+            self._one(self._neighbors, question) if answer is None else answer
+            for question, answer in zip(questions, answers)
+        ]
 
     def score(self, questions: Sequence[Score]) -> list[Scored | Refusal]:
         """Scores of candidates."""
         return [self._one(self._scored, question) for question in questions]
 
     @cached_property
-    def popularity(self) -> Scores:
+    def popularity(self) -> Index:
         """How many users have each item: what is said to somebody of whom nothing is known."""
-        return Scores.of_factors(np.ones((1, 1)), self.catalogue.counts[:, None].astype(np.float64))
+        return Index.of(self.catalogue.counts[:, None].astype(np.float64), "counts")
 
     @cached_property
     def vectors(self) -> Any:
@@ -131,7 +144,7 @@ class Recommendations:
         if question.explain and not isinstance(self.value, Explains):
             raise Refusal(422, "this model gives no reasons: leave explain out.", "explain", "not_offered")
         subject = self._subject(question, question.fallback == "popular")
-        hidden = self.items.find(question.exclude) if question.exclude else np.empty(0, np.int64)
+        hidden = self.items.find(question.exclude) if question.exclude else NONE
         return Task(place, question, subject, hidden[hidden >= 0], self._allowed(question))
 
     def _subject(self, who: Somebody, popular: bool = False) -> Subject:
@@ -199,35 +212,39 @@ class Recommendations:
     def _scores(self, subjects: list[Subject]) -> Answer:
         how = subjects[0].how
         if how == POPULAR:
-            return Answer(self.popularity, sp.csr_array((1, self.items.count)))
+            scores = Scores.of_index(np.ones((len(subjects), 1)), self.popularity)
+            return Answer(scores, StoredRows.empty(len(subjects), self.items.count, np.float32))
         if how == KNOWN:
             return self.value.known(np.array([subject.row for subject in subjects]))
         return self.value.described(self._newcomers(subjects), 1)
 
     def _newcomers(self, subjects: list[Subject]) -> Newcomers:
         """Somebody's events as a row each, and the features of one."""
-        ends = np.cumsum([0, *(len(subject.positions) for subject in subjects if subject.positions is not None)])
-        positions = np.concatenate([subject.positions for subject in subjects])
-        weights = np.concatenate([subject.weights for subject in subjects])
-        events = sp.csr_array((weights, positions, ends), shape=(len(subjects), self.items.count))
+        places = [subject.positions for subject in subjects if subject.positions is not None]
+        rows = self._rows(places, np.concatenate([subject.weights for subject in subjects]))
         features = subjects[0].features
         if features is None:
-            return Newcomers(events)
+            return Newcomers(rows)
         table = {name: [value] for name, value in features.items()} if isinstance(features, dict) else [features]
         read = described(self.named, LEFT, Newcomers(None, table)).newcomers.features
-        return Newcomers(events if len(positions) else None, read)
+        return Newcomers(rows if len(rows.indices) else None, read)
+
+    def _rows(self, places: Sequence[Any], data: Any = None) -> StoredRows:
+        """Ascending positions of items as rows."""
+        ends = np.zeros(len(places) + 1, np.int64)
+        np.cumsum([len(one) for one in places], out=ends[1:])
+        flat = np.concatenate(places).astype(np.int32)
+        return StoredRows(ends, flat, np.ones(len(flat), np.float32) if data is None else data, self.items.count)
 
     def _ranked(self, group: list[Task], scores: Scores, seen: Any) -> tuple[list[Positions], list[Any]]:
         """Positions and scores of every task, those that are left over removed."""
-        hidden = []
-        for row, task in enumerate(group):
-            own = seen.indices[seen.indptr[row] : seen.indptr[row + 1]] if task.question.exclude_seen else []
-            hidden.append(np.unique(np.concatenate([own, task.hidden]).astype(np.int32)) if len(task.hidden) else own)
-        ends = np.cumsum([0, *map(len, hidden)])
-        exclude = None
-        if ends[-1]:
-            flat = np.concatenate(hidden).astype(np.int32)
-            exclude = sp.csr_array((np.ones(len(flat), bool), flat, ends), shape=(len(group), self.items.count))
+        exclude = seen
+        if not all(task.question.exclude_seen and not len(task.hidden) for task in group):
+            hidden = []
+            for row, task in enumerate(group):
+                own = seen.indices[seen.indptr[row] : seen.indptr[row + 1]] if task.question.exclude_seen else NONE
+                hidden.append(np.unique(np.concatenate([own, task.hidden])) if len(task.hidden) else own)
+            exclude = self._rows(hidden)
         length = min(max(task.last for task in group), self.items.count)
         items, values = scores.top_k(length, exclude=exclude, allow=group[0].allowed, n_threads=1)
         lists, numbers = [], []
@@ -257,7 +274,7 @@ class Recommendations:
         if row < 0:
             if not isinstance(value, Grows):
                 raise Refusal(422, "this model gives reasons for known users only.", "explain", "not_offered")
-            value, row = value.grown(LEFT, self._newcomers([subject]), 1), self.value.shape[0]
+            value, row = value.grown(LEFT, self._newcomer(subject), 1), self.value.shape[0]
         assert isinstance(value, Explains)
         for item, position in zip(found, positions.tolist()):
             why = value.explain(row, position, REASONS)
@@ -268,13 +285,29 @@ class Recommendations:
                 )
             ]
 
+    def _newcomer(self, subject: Subject) -> Newcomers:
+        """Somebody who is added to the model, whose events are then a row of its matrix."""
+        newcomer = self._newcomers([subject])
+        return newcomer if newcomer.events is None else replace(newcomer, events=newcomer.events.tocsr())
+
+    def _neighbors_of_many(self, questions: Sequence[Similar], places: list[int], answers: list[Any]) -> None:
+        """Answer questions without filters about items that are known; others are left to be asked one by one."""
+        own = self.items.find([questions[place].item for place in places])
+        places, own = [place for place, item in zip(places, own.tolist()) if item >= 0], own[own >= 0]
+        if not places or not isinstance(self.value, ComparesItems):
+            return
+        last = max(questions[place].offset + questions[place].n for place in places)
+        items, cosines = cosines_of(self.vectors, own).nearest(own, min(last, self.items.count), n_threads=1)
+        for row, place in enumerate(places):
+            answers[place] = self._near(questions[place], items[row], cosines[row])
+
     def _neighbors(self, question: Similar) -> Neighbors:
         if question.offset + question.n > RANKED:
             raise Refusal(422, f"offset and n may be {RANKED} together.", "offset")
         own = self.items.find([question.item])
         if own[0] < 0:
             raise Refusal(404, f"item {str(question.item)[:80]!r} is not known.", "item", "unknown_item")
-        hidden = self.items.find(question.exclude)
+        hidden = self.items.find(question.exclude) if question.exclude else NONE
         items, cosines = cosines_of(self.vectors, own).nearest(
             own,
             min(question.offset + question.n, self.items.count),
@@ -282,9 +315,12 @@ class Recommendations:
             block=hidden[hidden >= 0] if len(hidden) else None,
             n_threads=1,
         )
+        return self._near(question, items[0], cosines[0])
+
+    def _near(self, question: Similar, items: Positions, cosines: Any) -> Neighbors:
         part = slice(question.offset, question.offset + question.n)
-        there = items[0, part] >= 0
-        found = self._found(items[0, part][there], cosines[0, part][there].tolist())
+        there = items[part] >= 0
+        found = self._found(items[part][there], cosines[part][there].tolist())
         return Neighbors(found, self.version, self.variant)
 
     def _scored(self, question: Score) -> Scored:

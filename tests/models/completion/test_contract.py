@@ -71,6 +71,22 @@ class TestFNNM(CompletionContract):
         return FNNM(**{"nuclear_reg": 1.0, "l1_reg": 0.01, "orthonormal": True, "tol": 1e-8, **params})
 
 
+class TestFNNMAccelerated(CompletionContract):
+    compared = None
+
+    def make_model(self, **params):
+        return FNNM(
+            **{"nuclear_reg": 1.0, "l1_reg": 0.01, "tol": 1e-8, "accelerate": True, "offsets": "both", **params}
+        )
+
+
+class TestMLRMObserved(MLRMContract):
+    regs = (1.0, 0.01)
+
+    def extra(self):
+        return {"mask": "observed"}
+
+
 class TestFPCA(CompletionContract):
     takes_features = False
 

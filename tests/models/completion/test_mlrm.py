@@ -309,3 +309,29 @@ def test_large_matrices_take_the_truncated_way_and_agree(monkeypatch):
     )
     assert 0 < exact.rank_ < 30
     np.testing.assert_allclose(truncated.complete(), exact.complete(), atol=1e-3)
+
+
+def test_the_loss_over_observed_pairs_is_their_sum():
+    random = np.random.default_rng(0)
+    A, C = random.standard_normal((14, 3)), random.standard_normal((11, 2))
+    Y = A @ random.standard_normal((3, 2)) @ C.T + random.standard_normal((14, 1)) * 3
+    mask = random.random(Y.shape) < 0.6
+    given = {"nuclear_reg": 0.5, "l1_reg": 0.2, "max_iter": 3000, "tol": 1e-12}
+    models = [
+        MLRM(mask="observed", accelerate=accelerate, **given).fit(Y, mask, left_features=A, right_features=C)
+        for accelerate in (True, False)
+    ]
+    for model in models:
+        M, N = model.left_vectors_ * model.singular_values_ @ model.right_vectors_.T, model.side_weights_.toarray()
+        E, value = M + A @ N @ C.T - Y, 0.5 * model.singular_values_.sum() + 0.2 * np.abs(N).sum()
+        for row in range(len(Y)):
+            e = E[row, mask[row]]
+            pairs = sum((e[p] - e[q]) ** 2 for p in range(len(e)) for q in range(p))
+            value += 0.5 * pairs / max(len(e), 1)
+        assert model.objective_ == pytest.approx(value, rel=1e-9)
+    twin = FNNM(offsets="rows", **given).fit(Y, mask, left_features=A, right_features=C)
+    assert models[0].objective_ == pytest.approx(models[1].objective_, rel=1e-6)
+    assert twin.objective_ == pytest.approx(models[0].objective_, rel=1e-6)
+    assert models[0].n_iter_ < models[1].n_iter_
+    with pytest.raises(ValueError, match="belongs to variant"):
+        MLRM(mask="observed", variant="noise").fit(Y, mask)

@@ -211,3 +211,30 @@ def test_a_planted_matrix_from_two_fifths_of_its_entries():
     assert found["row_auc"] > 0.9
     error = np.linalg.norm((ranked.complete() - Y)[~mask]) / np.linalg.norm(Y[~mask])
     assert 0.1 < error < 0.6  # values are not what its loss is for
+
+
+def test_simc_is_solved_only_where_it_is_whatever_the_units_of_features():
+    random = np.random.default_rng(0)
+    A = np.column_stack([random.normal(size=8), 30 * random.normal(size=8)])  # one feature 30 times longer
+    C = random.normal(size=(6, 2))
+    Y = A @ np.diag([1, 0.05]) @ C.T
+    Y[random.random(Y.shape) > 0.6] = np.nan
+    model = SIMC(nuclear_reg=0.1, l1_reg=0.1).fit(Y, left_features=A, right_features=C)
+    assert model.status_ is Status.SOLVED
+    assert model.objective_ == pytest.approx(1.30384, rel=1e-3)  # by an interior-point method
+    assert model.n_iter_ < 100
+    for seed in range(10):
+        random = np.random.default_rng(seed)
+        A, C = random.normal(size=(7, 3)) * 10 ** random.uniform(-1, 1, 3), random.normal(size=(6, 2))
+        Y = np.where(random.random((7, 6)) < 0.6, random.normal(size=(7, 6)), np.nan)
+        loose, tight = (
+            SIMC(nuclear_reg=0.3, l1_reg=0.2, tol=tol, max_iter=20000).fit(Y, left_features=A, right_features=C)
+            for tol in (1e-4, 1e-7)
+        )
+        assert loose.objective_ == pytest.approx(tight.objective_, rel=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e300])
+def test_values_whose_squares_overflow(scale):
+    with pytest.raises(ValueError, match=r"Y holds values beyond 1e\+120.*rescale it"):
+        FPCA().fit(np.ones((4, 3)) * scale)

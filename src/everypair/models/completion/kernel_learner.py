@@ -1,14 +1,14 @@
 """How KernelCompletion learns: a first stage, and what may be built on it, chosen at held-out observed entries.
 
     first        F₀ = μ + K_r A K_c,  (P_Ω (K_r ⊗ K_c) P_Ω + λ) A = P_Ω(Y − μ)
-    profiles     features on both sides, twice: K ← ½K + ½G on both, G how alike rows (columns) of the matrix are that
-                 has Y on Ω and F elsewhere; rows and columns of which nothing is observed stay as in the first stage
+    profiles     features on both sides, twice: K ← .46 K + .54 G on both, G how alike rows (columns) are of the matrix
+                 that has Y on Ω and F elsewhere; rows and columns without an observed entry stay as in the first stage
     metric       features on one side: those count more that predict F₀ (:mod:`everypair.features.learned_metric`)
     covariance   a side without features: K_c is learnt (:mod:`everypair.solvers.kernel_ridge.covariance`)
 
 λ has the least generalised cross-validation in the first stage; after it, and for two values, it has a floor.
-Hidden entries are never looked at: a fifth of Ω is held out, and what has the least squared error there, by more than
-its standard error less than the first stage, is fitted to all of Ω.
+Hidden entries are never looked at: a fifth of Ω is held out, and what has the least squared error there (a metric:
+by more than the error's standard error) is fitted to all of Ω.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ from everypair.models.completion.kernel_side import KernelSide
 from everypair.models.completion.offsets import Offsets
 from everypair.solvers.kernel_ridge.covariance import learn_covariance
 from everypair.solvers.kernel_ridge.gcv import gcv_scores, random_signs
-from everypair.solvers.kernel_ridge.landmarks import KernelColumns
 from everypair.solvers.kernel_ridge.masked import MaskedKernelRidge
 from everypair.solvers.kernel_ridge.products import EXACT, DenseKernel, IdentityKernel, SideKernel, kernel_of
 from everypair.solvers.kernel_ridge.profiles import mixed, profile_values
 from everypair.types import Array64
 
 RIDGES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-LEAST_CLASSES, LEAST_PROFILES, LEAST_COVARIANCE = 0.03, 0.2, 0.1  # λ of two values, and after the first stage
-PROFILE_SHARE, PROFILE_ROUNDS = 0.5, 2
+LEAST_CLASSES, LEAST_PROFILES, LEAST_COVARIANCE = 0.03, 0.24, 0.1  # λ of two values, and after the first stage
+PROFILE_SHARE, PROFILE_ROUNDS = 0.54, 2
 HELD_OUT, FEWEST = 0.2, 20  # share and number of held-out entries
 TOL = 1e-3  # of the last solution
 Watch = Callable[[int, str], None]
@@ -103,9 +102,11 @@ class MaskedKernelLearner:
             squares.append(np.square(rest / first.offsets.scales(held_out)))
         errors = [float(one.mean()) for one in squares]
         best = int(np.argmin(errors))
-        gain = squares[0] - squares[best]
-        if gain.mean() <= gain.std() / math.sqrt(len(gain)):  # no more than chance
-            best = 0
+        if "metric" in recipes[best]:  # a weight for every feature has to win by more than chance
+            others = [place for place, recipe in enumerate(recipes) if "metric" not in recipe]
+            plain = min(others, key=errors.__getitem__)
+            gain = squares[plain] - squares[best]
+            best = best if gain.mean() > gain.std() / math.sqrt(len(gain)) else plain
         return recipes[best], {" and ".join(recipe) or "first": error for recipe, error in zip(recipes, errors)}
 
     def built(self, recipe: tuple[str, ...], ridge: float, first: Learnt) -> Learnt:
@@ -147,16 +148,17 @@ class MaskedKernelLearner:
         assert self.left is not None
         assert self.right is not None
         completed, offsets, a = learnt.completed, learnt.offsets, learnt.coefficients
-        values: list[KernelColumns] = [self.left.values, self.right.values]
-        shifts = [self.left.own, self.right.own]
+        sides = self.left, self.right
         for _ in range(PROFILE_ROUNDS):
             filled = completed.copy()
             filled[self.observed.rows, self.observed.indices] = self.observed.values
-            values = [mixed(v, profile_values(f), PROFILE_SHARE) for v, f in zip(values, (filled, filled.T.copy()))]
-            shifts = [shift * (1 - PROFILE_SHARE) for shift in shifts]
             left, right = (
-                kernel_of(v, size, shift, self.n_threads) for v, size, shift in zip(values, self.observed.shape, shifts)
-            )
+                kernel_of(
+                    mixed(side.values, profile_values(profiles), PROFILE_SHARE), len(profiles),
+                    side.own * (1 - PROFILE_SHARE), self.n_threads,
+                )
+                for side, profiles in zip(sides, (filled, filled.T.copy()))
+            )  # fmt: skip
             system = MaskedKernelRidge(self.observed, left, right, ridge, self.n_threads)
             a = self._solve(system, offsets, a)
             completed = offsets.values(system.completed(a))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,11 @@ from everypair.models.completion.path import Regularisation
 from everypair.models.parameters import estimator, number, one_of, or_none, parameter
 from everypair.parallel import resolve_threads
 from everypair.problem.completion.bilinear import Bilinear
+from everypair.problem.completion.centring import Centring
+from everypair.problem.completion.masked import MaskedProblem
 from everypair.problem.completion.ranking import RankingProblem
+from everypair.solvers.completion.accelerated import AcceleratedNuclear
+from everypair.solvers.completion.feature_nuclear import FeatureNuclear, MaskedState
 from everypair.solvers.completion.ranking import VARIANTS, RankingAlternation, RankingState
 from everypair.solvers.completion.shrinkage import Shrinkage
 
@@ -50,6 +55,12 @@ class PaperSwitches:
         '``"offset-scale"``.',
         or_none(one_of("auto", *KINDS)),
     )
+    mask: str = parameter(
+        "all",
+        '``"all"``: every pair of columns of Y₀, the paper\'s. ``"observed"``: the pairs of which both were observed, '
+        "each row's divided by their number in the row; ``coding`` then says nothing.",
+        one_of("all", "observed"),
+    )
     pairs: str = parameter(
         "columns",
         '``"columns"`` compares the columns of a row, ``"rows"`` the rows of a column.',
@@ -59,9 +70,9 @@ class PaperSwitches:
 
 @dataclass(frozen=True)
 class _Oriented:
-    """The ranking problem, and whether rows and columns were exchanged for it."""
+    """The ranking problem over all pairs or over observed ones, and whether rows and columns were exchanged for it."""
 
-    ranking: RankingProblem
+    ranking: RankingProblem | MaskedProblem
     turned: bool
 
 
@@ -71,15 +82,15 @@ class MLRM(
     SparseWeights,
     FeatureOptions,
     SingularValues,
-    CompletionModel[_Oriented, RankingState],
+    CompletionModel[_Oriented, RankingState | MaskedState],
     PaperSwitches,
 ):
     """Rank columns within rows: λ1‖M‖_* + λ2‖N‖₁ + ½ Σ_i Σ_{p<q} (ŷ_ip − ŷ_iq − (y_ip − y_iq))², Ŷ = M + A N Cᵀ.
 
     The loss runs over *all* pairs of columns of Y₀, which is 0 where nothing was observed; the m(m − 1)/2 pairs are
     never formed. Scores rank the columns of a row; they have no level of their own unless ``correct`` gives them one.
-    The loss has no mask: prefer :class:`~everypair.models.completion.rivals.FNNM` where values are wanted and entries
-    are missing at random.
+    By default the loss has no mask (``mask="observed"`` counts pairs of observed columns alone): prefer
+    :class:`~everypair.models.completion.rivals.FNNM` where values are wanted and entries are missing at random.
 
     Examples
     --------
@@ -98,6 +109,8 @@ class MLRM(
         if self.noise_reg is not None and self.variant != "noise":
             raise ValueError(f'noise_reg belongs to variant="noise", the variant here is {self.variant!r}.')
         featureless = data.left is None and data.right is None
+        if self.mask == "observed" and self.variant != "local":
+            raise ValueError(f'mask="observed" belongs to variant="local", the variant here is {self.variant!r}.')
         if self.variant == "transductive" and not featureless:
             raise ValueError('variant="transductive" uses no features: leave them out, or take variant="local".')
         if self.variant == "global" and featureless:
@@ -119,6 +132,10 @@ class MLRM(
         turned = self.pairs == "rows"
         if turned:
             observed, left, right = observed.transposed, right, left
+        if self.mask == "observed":
+            plain = Bilinear(observed.shape, left, right)
+            centring = Centring(observed, "rows")
+            return _Oriented(MaskedProblem(observed, plain, resolve_threads(self.n_threads), centring), turned)
         side = Bilinear(observed.shape, left, right, centred=True)
         return _Oriented(RankingProblem(observed, side, resolve_threads(self.n_threads)), turned)
 
@@ -134,10 +151,16 @@ class MLRM(
         low = 0.0 if coding == "01" else -1.0
         return observed.with_values(np.where(observed.values == observed.levels[1], 1.0, low))
 
-    def _start(self, problem: _Oriented) -> RankingState:
-        return RankingState.zero(problem.ranking)
+    def _start(self, problem: _Oriented) -> RankingState | MaskedState:
+        ranking = problem.ranking
+        return MaskedState.zero(ranking) if isinstance(ranking, MaskedProblem) else RankingState.zero(ranking)
 
-    def _solver(self, problem: _Oriented, regularisation: Regularisation) -> RankingAlternation:
+    def _solver(self, problem: _Oriented, regularisation: Regularisation) -> Any:
+        if isinstance(problem.ranking, MaskedProblem):
+            regs, shrink = (regularisation["nuclear_reg"], regularisation["l1_reg"]), Shrinkage(self.svd)
+            if self.accelerate:
+                return AcceleratedNuclear(problem.ranking, *regs, shrink)
+            return FeatureNuclear(problem.ranking, *regs, 1.0, problem.ranking.side.longest_step, shrink)
         noise = None
         if self.variant == "noise":
             noise = 1.0 if self.noise_reg is None else float(self.noise_reg)
@@ -146,7 +169,7 @@ class MLRM(
             self.accelerate, Shrinkage(self.svd),
         )  # fmt: skip
 
-    def _decomposition(self, problem: _Oriented, state: RankingState) -> Decomposition:
+    def _decomposition(self, problem: _Oriented, state: RankingState | MaskedState) -> Decomposition:
         M, N = state.low_rank, state.weights
         if problem.turned:
             M, N = M.transposed, None if N is None else N.T

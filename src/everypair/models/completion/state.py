@@ -19,6 +19,7 @@ from everypair.data.observed import Observed
 from everypair.models.codec import storable
 from everypair.models.completion.correction import Correction
 from everypair.models.completion.fitted import EVERY, FittedMatrix
+from everypair.models.completion.levels import Levels
 from everypair.models.completion.side import CompletionSide
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
@@ -47,6 +48,7 @@ class Completed(FittedMatrix):
     side_adds: bool
     compared: str | None
     correction: Correction | None = None
+    offsets: Levels | None = None
     regularisation: dict[str, float] | None = None
     path: list[dict[str, float]] | None = field(default=None, metadata=TRAINING_ONLY)
     history: list[dict[str, Any]] | None = field(default=None, metadata=TRAINING_ONLY)
@@ -119,11 +121,12 @@ class Completed(FittedMatrix):
         return np.hstack(left), np.hstack(right)
 
     def factors(self, rows: Any, columns: Any, new_left: Any = None, new_right: Any = None) -> tuple[Array64, Array64]:
-        """The same with the correction to values, if there is one; clipping is left to the caller."""
+        """The same with levels or the correction to values, if there are any; clipping is left to the caller."""
         P, Q = self.score_factors(rows, columns, new_left, new_right)
-        if self.correction is None:
-            return P, Q
-        return self.correction.factors(P, Q, rows if new_left is None else None, columns if new_right is None else None)
+        known = rows if new_left is None else None, columns if new_right is None else None
+        if self.offsets is not None:
+            return self.offsets.factors(P, Q, *known)
+        return (P, Q) if self.correction is None else self.correction.factors(P, Q, *known)
 
     def clip(self, values: Array64) -> Array64:
         """Values within the observed range where scores were corrected to values."""

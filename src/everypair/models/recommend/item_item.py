@@ -22,6 +22,7 @@ from everypair.models.recommend.item_item_state import (
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.training_data import training_data
 from everypair.problem.item_gram import ItemGram, degree_weights, dense_gram
+from everypair.progress import stage
 from everypair.solvers.item_regression import ItemRidge, closed_form, closed_form_by_users, regress
 from everypair.types import Array
 
@@ -36,7 +37,7 @@ class ItemItem(Threads, Recommender):
 
     x is 1 for a like and −1 for a dislike; y is 1 for a like, else 0; w_ij is the weight of a stored pair and
     ``negative_weight`` for every other. B_lj is free where l is one of the ``neighbors`` items with the greatest
-    G_lj |Ω_l|^−½; on those the solution is exact. New users need no solving, and every coefficient is a reason. A
+    G_lj |Ω_l|^−½ > 0; on those the solution is exact. New users need no solving, and every coefficient is a reason. A
     thousandth of an item's share of all users is added to its scores: it orders what a user's items do not tell apart,
     and all items for a user without any.
 
@@ -104,14 +105,21 @@ class ItemItem(Threads, Recommender):
         matrix = pairs.to_csr()
         weights = _checked_user_weights(user_weights, pairs, values.user_exponent)
         reader = features = None
+        if item_features is not None and neighbors is None:
+            raise ValueError(
+                "neighbors=None solves for all items at once and reads no item_features: give neighbors a number."
+            )
         if item_features is not None:
             reader = FeatureMap.of(data.features[1], "item_features", normalize=True)
             features = reader(data.features[1], matrix.shape[1], dtype)
         empty = np.bincount(matrix.indices, minlength=matrix.shape[1]) == 0
         if neighbors is None:
+            stage(f"all coefficients of {matrix.shape[1]:,} items")
             coefficients = _all_neighbors(matrix, weights, ridge, values.memory_mb)
         else:
+            stage(f"the Gram matrix of {matrix.shape[1]:,} items")
             gram = ItemGram.of(matrix, weights, dtype, values.memory_mb, threads)
+            stage(f"neighbours of {matrix.shape[1]:,} items")
             nearest = gram.nearest(min(neighbors, matrix.shape[1]), threads)
             coefficients = regress(gram, nearest, gram.columns, ridge, threads)[gram.label][:, gram.label]
             if features is not None and empty.any() and not empty.all():

@@ -101,6 +101,27 @@ class Bilinear:
         """‖AᵀA‖₂ ‖Cᵀ(Π)C‖₂, the Lipschitz constant of ½‖A N Cᵀ(Π) − T‖² in N."""
         return _norm(self._left_gram) * _norm(self._right_gram)
 
+    @property
+    def longest_step(self) -> float:
+        """The length of a gradient step of N that is the best of its model."""
+        return 1.0 if self.absent else 1 / self.curvature
+
+    @cached_property
+    def lengths(self) -> tuple[Array64, Array64]:
+        """Lengths of the columns of A and C(Π); 1 where a side has none, or a column is zero."""
+        sizes = zip((self._left_gram, self._right_gram), self.weights_shape)
+        left, right = (np.ones(size) if gram is None else _lengths(gram) for gram, size in sizes)
+        return left, right
+
+    @cached_property
+    def unit_curvature(self) -> float:
+        """The :attr:`curvature` for columns of unit length."""
+        left, right = (
+            None if gram is None else gram / np.outer(lengths, lengths)
+            for gram, lengths in zip((self._left_gram, self._right_gram), self.lengths)
+        )
+        return _norm(left) * _norm(right)
+
     @cached_property
     def _left_gram(self) -> Array64 | None:
         return None if self.left is None else np.asarray(self.left.T @ self.left)
@@ -124,3 +145,8 @@ def _norm(gram: Array64 | None) -> float:
     last = len(gram) - 1
     value: Any = scipy.linalg.eigvalsh(gram, subset_by_index=(last, last), check_finite=False)[0]
     return float(max(value, np.finfo(float).tiny))
+
+
+def _lengths(gram: Array64) -> Array64:
+    squares = np.diag(gram)
+    return np.sqrt(np.where(squares > 0, squares, 1.0))

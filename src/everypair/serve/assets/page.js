@@ -119,7 +119,10 @@ async function show() {
   const start = performance.now();
   try {
     await learnTitles();
-    const answer = await ask("/v1/recommend", question);
+    const answer = await ask("/v1/recommend", question).catch((failure) => {
+      if (!question.explain || !(failure instanceof Refused)) throw failure;
+      return ask("/v1/recommend", { ...question, explain: false }); // not everybody's list has reasons
+    });
     if (own !== turn) return;
     know(answer.items);
     showList(answer, performance.now() - start);

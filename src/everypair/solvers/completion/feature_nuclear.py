@@ -24,12 +24,14 @@ from everypair.types import Array64
 
 @dataclass(frozen=True)
 class MaskedState:
-    """M, N (``None`` without side information), F there and the residual at observed entries."""
+    """M, N (``None`` without side information), F there, the residual at observed entries, and momentum's memory."""
 
     low_rank: LowRank
     weights: Array64 | None
     objective: float | None = None
     residual: Array64 | None = None
+    before: MaskedState | None = None
+    momentum: float = 1.0
 
     @classmethod
     def zero(cls, problem: MaskedProblem) -> MaskedState:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from everypair.data.observed import Observed
 from everypair.parallel import single_threaded_blas
 from everypair.problem.completion.low_rank import entries_of, sparse_product
 from everypair.problem.completion.masked import MaskedProblem
@@ -46,13 +45,13 @@ class InductiveState:
     def leading(cls, problem: MaskedProblem, rank: int) -> InductiveState:
         """The leading singular vectors of AᵀP_Ω(Y)C, at the length that fits Y best."""
         with single_threaded_blas():
-            U, s, Vt = scipy.linalg.svd(problem.slope(problem.observed.values), full_matrices=False, check_finite=False)
+            U, s, Vt = scipy.linalg.svd(problem.slope(problem.target), full_matrices=False, check_finite=False)
             k = min(rank, len(s))
             W, H = U[:, :k] * np.sqrt(s[:k]), Vt[:k].T * np.sqrt(s[:k])
-            values = problem.residual(None, W @ H.T) + problem.observed.values
+            values = problem.residual(None, W @ H.T) + problem.target
         # the length t with the least ‖t · values − Y‖ on Ω, shared by both factors
         fit = float(values @ values)
-        size = np.sqrt(max(float(values @ problem.observed.values), 0.0) / fit) if fit > 0 else 1.0
+        size = np.sqrt(max(float(values @ problem.target), 0.0) / fit) if fit > 0 else 1.0
         return cls(W * size, H * size)
 
 
@@ -63,17 +62,21 @@ class Inductive:
 
     def __init__(self, problem: MaskedProblem, reg: float) -> None:
         self.problem, self.reg = problem, reg
+        self.transposed = problem.transposed
 
     def step(self, state: InductiveState) -> InductiveState:
         """W, then H."""
-        observed, side, threads = self.problem.observed, self.problem.side, self.problem.n_threads
+        side = self.problem.side
         with single_threaded_blas():
             # two ridge regressions, each from where it stands
-            W = improved(observed, side.left, state.left, _times(side.features, state.right), self.reg, threads)
-            H = improved(observed.transposed, side.features, state.right, _times(side.left, W), self.reg, threads)
+            W = improved(self.problem, side.left, state.left, _times(side.features, state.right), self.reg)
+            H = improved(self.transposed, side.features, state.right, _times(side.left, W), self.reg)
             # the same product at the least norms, and F there
             W, H = balanced(W, H)
-            residual = entries_of(observed, _times(side.left, W), _times(side.features, H), threads) - observed.values
+            values = entries_of(
+                self.problem.observed, _times(side.left, W), _times(side.features, H), self.problem.n_threads
+            )
+            residual = self.problem.centred(values) - self.problem.target
             value = 0.5 * float(residual @ residual) + 0.5 * self.reg * float(np.sum(W * W) + np.sum(H * H))
         return InductiveState(W, H, value)
 
@@ -86,18 +89,17 @@ def balanced(W: Array64, H: Array64) -> tuple[Array64, Array64]:
     return np.asarray(Q @ (U * roots)), np.asarray(P @ (Vt.T * roots))
 
 
-def improved(
-    observed: Observed, features: Array64 | None, start: Array64, other: Array64, reg: float, n_threads: int
-) -> Array64:
-    """Conjugate gradients on ½ Σ_Ω (a_iᵀ W f_j − y)² + ½ λ‖W‖² in W, f = ``other``."""
+def improved(problem: MaskedProblem, features: Array64 | None, start: Array64, other: Array64, reg: float) -> Array64:
+    """Conjugate gradients on ½‖Π(a_iᵀ W f_j − y)‖² + ½ λ‖W‖² in W, f = ``other``; rows are those of the problem."""
+    observed, threads = problem.observed, problem.n_threads
 
     def adjoint(values: Array64) -> Array64:
-        return _transposed_times(features, sparse_product(observed, values, other, n_threads))
+        return _transposed_times(features, sparse_product(observed, values, other, threads))
 
     def product(W: Array64) -> Array64:
-        return adjoint(entries_of(observed, _times(features, W), other, n_threads)) + reg * W
+        return adjoint(problem.centred(entries_of(observed, _times(features, W), other, threads))) + reg * W
 
-    return _conjugate(product, adjoint(observed.values), start)
+    return _conjugate(product, adjoint(problem.target), start)
 
 
 def _conjugate(product: Callable[[Array64], Array64], right: Array64, start: Array64) -> Array64:

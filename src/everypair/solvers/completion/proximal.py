@@ -19,8 +19,8 @@ from everypair.types import Array64
 BY_GRAM = 1e-4  # least threshold, as a share of ‖E‖, for which eigenvectors of a Gram matrix do
 
 
-def soft_threshold(X: Array64, threshold: float) -> Array64:
-    """S_t(X).
+def soft_threshold(X: Array64, threshold: float | Array64) -> Array64:
+    """S_t(X), by one threshold or one for each entry.
 
     >>> soft_threshold(np.array([3.0, -0.5, -2.0]), 1.0).tolist()
     [2.0, 0.0, -1.0]
