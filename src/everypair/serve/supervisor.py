@@ -170,14 +170,13 @@ def stamp_of(files: Sequence[Path]) -> Stamp | None:
 def words_of(cards: Sequence[dict[str, Any]]) -> str:
     """What is served, for people.
 
-    >>> words_of([{"name": "night", "class": "Blend", "version": "0a1b", "users": 3000, "items": 20, "share": 1.0}])
-    'night (Blend 0a1b, 3,000 users × 20 items)'
+    >>> words_of([{"name": "night", "class": "Blend", "version": "0a1b", "size": "3 × 2", "share": 1.0}])
+    'night (Blend 0a1b, 3 × 2)'
     """
     parts = []
     for one in cards:
-        size = f"{one['users']:,} users × {one['items']:,} items"
         share = f", {100 * one['share']:g} % of the users" if len(cards) > 1 else ""
-        parts.append(f"{one['name']} ({one['class']} {one['version']}, {size}{share})")
+        parts.append(f"{one['name']} ({one['class']} {one['version']}, {one['size']}{share})")
     return " and ".join(parts)
 
 
