@@ -57,6 +57,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/esl/memory.py": [[]],
     "experiments/esl/race.py": [[]],
     "experiments/esl/table2.py": [[]],
+    "experiments/labels/study.py": [[]],
     "experiments/leml/defaults.py": [[]],
     "experiments/leml/full_labels.py": [[]],
     "experiments/leml/missing_labels.py": [[]],

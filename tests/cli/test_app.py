@@ -119,6 +119,41 @@ def test_ctrl_c_keeps_what_was_learnt(folder):
     assert len(everypair.load("part.ep").history_) == 2
 
 
+def test_ctrl_c_leaves_a_whole_model_alone(folder):
+    part = ("fit", "events.csv", "-o", "model.ep", "--rank", "3", "--set", "tol=0", "--set", "max_iter=9")
+    whole = (folder / "model.ep").read_bytes()
+    told = interrupted(*part)
+    assert told.returncode == 130, told.stderr
+    assert "model.ep is left as it was: --keep-partial" in told.stderr
+    assert (folder / "model.ep").read_bytes() == whole
+    assert interrupted(*part, "--keep-partial").returncode == 130
+    assert len(everypair.load("model.ep").history_) == 2
+
+
+def test_ctrl_c_while_the_program_starts():
+    """Wherever it comes after Python itself has started, the code is 130 and there is no traceback."""
+    script = (
+        "import os, runpy, signal, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == sys.argv[1]: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "runpy.run_module('everypair', run_name='__main__')\n"
+    )
+    for name in ("typer", "everypair.cli.app", "everypair.cli.doctor"):
+        told = subprocess.run([sys.executable, "-c", script, name], capture_output=True, text=True, check=False)
+        assert (told.returncode, told.stderr) == (130, "everypair: interrupted.\n")
+
+
+@pytest.mark.parametrize("command", ["inspect model.ep", "models", "recommend model.ep --all -o lists.csv --json"])
+def test_a_closed_standard_output(folder, command):
+    told = subprocess.run(
+        f"{sys.executable} -m everypair {command} >&-", shell=True, capture_output=True, text=True, check=False
+    )
+    assert told.returncode == 0, told.stderr
+    assert "Traceback" not in told.stderr
+
+
 def test_ctrl_c_elsewhere_writes_nothing(folder):
     """Interrupted while all users are written: the old file stays and nothing is left beside it."""
     (folder / "out.csv").write_text("old")

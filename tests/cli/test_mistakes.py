@@ -177,6 +177,12 @@ OF_CALLS = {
     "no condition": (("recommend", "model.ep", "--user", "u1", "--where", "kind"), "must be a condition on a column"),
     "no limit": (("recommend", "model.ep", "--user", "u1", "--at-most", "kind"), "must be a column and a number"),
     "too much diversity": (("recommend", "model.ep", "--user", "u1", "--diversity", "3"), "--diversity"),
+    "a model in the place of its events": (("fit", "events.csv", "-o", "events.csv"), "would be replaced"),
+    "a table in that of its items": (("tune", "events.csv", "-o", "./events.csv"), "would be replaced"),
+    "lists in the place of users": (
+        ("recommend", "model.ep", "--users", "test.csv", "-o", "test.csv"),
+        "would be replaced",
+    ),
     "nothing to update with": (("update", "model.ep", "-o", "new.ep"), "say what is new"),
     "an update with itself": (("update", "model.ep", "events.csv", "-o", "new.ep"), "read already"),
     "cold items of nothing": (("fit", "events.csv", "-o", "new.ep", "--cold-items", "include"), "--item-features"),

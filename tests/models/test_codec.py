@@ -149,3 +149,14 @@ def test_fitted_attributes_are_replaced_as_a_whole():
     model.fit(MATRIX)
     with pytest.raises(AttributeError, match="replace state_ as a whole"):
         model.user_factors_ = np.zeros((44, 2))
+
+
+@pytest.mark.parametrize("field", ["ridge", "user_ids", "loss", "layout", "rank"])
+def test_fields_of_another_type_are_refused_when_read(field):
+    """Checksums can be made to fit, and a wrong type inside would load and fail when it is used."""
+    from everypair import OneClassMF
+
+    values, arrays = OneClassMF(rank=1, random_state=0).fit({"user": ["a", "b"], "item": ["x", "y"]}).to_parts()
+    values["state"]["fields"][field] = "five" if field == "rank" else 5
+    with pytest.raises(ValueError, match=rf"{field} (of OneClassState )?cannot be"):
+        OneClassMF.from_parts(values, arrays)

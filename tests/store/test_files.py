@@ -394,3 +394,13 @@ def test_a_file_that_only_its_owner_reads_stays_so(path):
     write_file(path, "example", {"new": 1}, {})
     assert path.stat().st_mode & 0o777 == 0o600
     assert read_file(path).values == {"new": 1}
+
+
+def test_names_as_long_as_a_folder_takes_them(tmp_path):
+    from everypair.store.write import replacing
+
+    path = tmp_path / ("m" * 250 + ".ep")
+    with replacing(path) as file:
+        file.write(b"whole")
+    assert path.read_bytes() == b"whole"
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]

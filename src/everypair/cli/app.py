@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
+import time
 import warnings
 from collections.abc import Sequence
 from functools import partial
@@ -24,6 +26,7 @@ from typer.core import TyperGroup
 from everypair import __version__
 from everypair.cli.sentences import as_options
 
+START = time.perf_counter()
 DONE, MISTAKE, INTERRUPTED = 0, 2, 130
 CTRL_C = ("KeyboardInterrupt", "InterruptedTraining")  # what it is by name: the class of the latter needs numba
 MISTAKES = (ValueError, TypeError, OSError, ImportError, NotImplementedError, MemoryError)
@@ -37,6 +40,7 @@ class Commands(TyperGroup):
         self, args: Sequence[str] | None = None, standalone_mode: bool = True, **extra: Any
     ) -> Any:
         """Run a command; in ``standalone_mode`` end the process with its exit code."""
+        sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
         for stream in (sys.stdout, sys.stderr):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="backslashreplace")
@@ -67,6 +71,8 @@ class Commands(TyperGroup):
             code = INTERRUPTED
         code = code if isinstance(code, int) else DONE
         if code == INTERRUPTED:
+            if standalone_mode:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # another one would end the process by a signal
             print("everypair: interrupted.", file=sys.stderr)
         if not standalone_mode:
             return code
@@ -139,6 +145,11 @@ def _closed_pipe() -> int:
         except OSError:
             os.dup2(nowhere, stream.fileno())
     return DONE
+
+
+def _nowhere() -> Any:
+    """In the place of a stream that was closed before the start, as ``>&-`` does."""
+    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
 def _is_ctrl_c(failure: BaseException | None) -> bool:

@@ -12,7 +12,7 @@ from everypair.cli.items import ItemsFile
 from everypair.cli.options import Run, command
 from everypair.cli.reading import FeatureTables, Reading
 from everypair.cli.say import note, show
-from everypair.cli.training import HeldOutMetrics, Split, fitted, measured
+from everypair.cli.training import HeldOutMetrics, Split, check_whole, fitted, measured
 
 
 @command
@@ -39,6 +39,9 @@ def fit(
         str | None, typer.Option(help="Train on a Dask cluster: tcp://scheduler:port, or local:4 processes.")
     ] = None,
     shards: Annotated[int | None, typer.Option(help="Of either side on a cluster.", show_default="by the data")] = None,
+    keep_partial: Annotated[
+        bool, typer.Option("--keep-partial", help="After Ctrl-C replace a model file that is there all the same.")
+    ] = False,
 ) -> None:
     """Fit a model on a file of events and write it to a model file.
 
@@ -46,9 +49,10 @@ def fit(
     """
     from everypair.cli.cluster import fit_there
     from everypair.models.parameters import Iterating
-    from everypair.store.write import check_place
+    from everypair.store.write import check_output
+    from everypair.training.interruption import was_interrupted
 
-    check_place(output)
+    check_output(output, events, tables.user_features, tables.item_features, file.items)
     model = choice.build()
     if cold_items == "include" and tables.item_features is None:
         raise ValueError("--cold-items include needs what is known of them: say --item-features FILE.")
@@ -65,6 +69,7 @@ def fit(
         added = tables.add_items(model)
         note(f"{added:,} items without events are added by their features.", run.quiet)
     file.described(model)
+    check_whole(was_interrupted(model), output, keep_partial)
     model.save(output, serve_only=serve_only)
     (users, items), pairs = model.interactions_.shape, model.interactions_.nnz
     iterates = isinstance(model, Iterating)

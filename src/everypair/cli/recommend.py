@@ -71,7 +71,7 @@ def recommend(
     """
     from everypair.cli.model_files import ids_of, load_to_ask, typed
     from everypair.cli.ranked_files import STDOUT, format_of, ranked_file
-    from everypair.store.write import check_place
+    from everypair.store.write import check_output
 
     chosen = [user, users, every or None, likes, new_users]
     if sum(one is not None for one in chosen) != 1:
@@ -90,7 +90,7 @@ def recommend(
     if output is not None and cluster is None:
         form = format_of(output, kind)
         if str(output) != STDOUT:
-            check_place(output)
+            check_output(output, model, users, new_users, choice.items)
     loaded = choice.described(load_to_ask(model))
     known_users, known_items = ids_of(loaded)
     if threads is not None:
@@ -240,6 +240,8 @@ def _print(request: Request, titles: Titles, run: Run) -> None:
         raise ValueError(f"these are {count:,} users: write them to a file with --output FILE.csv, or to -.")
     for name, items, scores in zip(request.users.tolist(), *map(list, request.answer(slice(None)))):
         there = shown(scores)
+        if not there.any():
+            note(f"{name}: no item is left of those to choose from, less those left out and those that the user has.")
         answers, rated = items[there].tolist(), rounded(scores[there])
         if run.json_output:
             show({"user": name, "items": answers, "scores": rated, **titles.field(answers)})

@@ -35,8 +35,10 @@ def report(
     from everypair.data.matching import IdPair, held_out_matrix
     from everypair.plots import report as write_report
     from everypair.plots.report import check_report
+    from everypair.store.write import check_output
 
     check_report(output)
+    check_output(output, events, test)
     cut.check()
     if test is not None and cut != Split():
         raise ValueError(f"{test} is what is held out: leave out --split, --test-share and --since.")

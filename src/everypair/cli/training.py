@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from everypair.cli.say import table
+from everypair.cli.say import note, table
 from everypair.progress import Progress
 
 SHOWN = ("ndcg", "recall", "precision", "hit_rate", "map", "coverage")
@@ -110,6 +111,13 @@ class HeldOutMetrics(NamedTuple):
         repeats = max(one.repeats for one in self.metrics.values())
         again = f" ({repeats:,} more are of users who have the item already: --repeats count)" if repeats else ""
         table(["", *self.metrics], rows, f"On {self.pairs - repeats:,} pairs held out{again}:")
+
+
+def check_whole(interrupted: bool, output: Path, keep_partial: bool) -> None:
+    """After Ctrl-C leave a model file that is there as it was, unless a half-trained one may replace it."""
+    if interrupted and not keep_partial and output.exists():
+        note(f"{output} is left as it was: --keep-partial replaces it by what was learnt until Ctrl-C.")
+        raise KeyboardInterrupt
 
 
 def measured(

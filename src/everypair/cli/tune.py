@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from everypair.cli.app import START
 from everypair.cli.choice import ModelChoice, parsed
 from everypair.cli.options import Run, command
 from everypair.cli.reading import FeatureTables, Reading
 from everypair.cli.say import show
 from everypair.cli.training import Split
+
+LAST_SHARE = 0.25  # of a budget, for the report and the fit on everything after it
 
 
 @command
@@ -46,6 +50,9 @@ def tune(
     report: Annotated[
         Path | None, typer.Option(help="Write a report to an HTML file, on events held out before tuning.")
     ] = None,
+    keep_partial: Annotated[
+        bool, typer.Option("--keep-partial", help="After Ctrl-C replace a model file that is there all the same.")
+    ] = False,
 ) -> None:
     """Find parameters on held-out events, check that they beat the defaults, and fit them on everything.
 
@@ -54,16 +61,21 @@ def tune(
     from sklearn.base import clone
 
     from everypair import tune as search_parameters
-    from everypair.cli.training import fitted
-    from everypair.store.write import check_place, replacing
+    from everypair.cli.training import check_whole, fitted
+    from everypair.metrics.held_out import checked_metric
+    from everypair.store.write import check_output, replacing
+    from everypair.training.interruption import was_interrupted
 
-    for path in (output, trials_csv):
+    for path in (output, trials_csv, report):
         if path is not None:
-            check_place(path)
+            check_output(path, events, tables.user_features, tables.item_features)
     if report is not None:
         from everypair.plots.report import check_report
 
         check_report(report)
+    if budget is not None and not budget > 0:
+        raise ValueError(f"budget= must be a positive number of seconds, got {budget!r}.")
+    checked_metric(metric)
     model = choice.build()
     cut.check()
     inner = cut.entries
@@ -73,6 +85,8 @@ def tune(
     if report is not None:  # it is measured on events that no candidate has seen
         seen, test, _ = cut.parts(data, choice.seed)
         inner = {**inner, "since": None}
+    if budget is not None and budget > 0:  # reading counts, and so do the page and one more fit
+        budget = max(budget - (time.perf_counter() - START), 1.0) * (1 if report is None else 1 - LAST_SHARE)
     result = search_parameters(
         model, seen, budget, trials=trials, metric=metric, **inner,
         space=None if space is None else dict(map(_dimension, space)), search=search, storage=storage,
@@ -85,6 +99,7 @@ def tune(
         note = f"{cut.words(choice.seed)}, held out before tuning"
         write_report(final, seen, test, report, tuning=result, test_note=note, random_state=choice.seed)
         final = fitted(clone(final), data, features, run.quiet)
+    check_whole(result.interrupted or was_interrupted(final), output, keep_partial)
     final.save(output)
     if trials_csv is not None:
         with replacing(trials_csv) as file:

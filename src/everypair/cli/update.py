@@ -32,9 +32,9 @@ def update(
     everypair update model.ep today.csv --output model.ep
     """
     from everypair.cli.model_files import load_recommender, offered
-    from everypair.store.write import check_place
+    from everypair.store.write import check_output
 
-    check_place(output)
+    check_output(output, events, user_features, item_features)
     if events is None and item_features is None and user_features is None:
         raise ValueError("say what is new: a file of events, or a table with --item-features or --user-features.")
     loaded = load_recommender(model)

@@ -28,6 +28,7 @@ from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
 from everypair.features.row_scale import RowScale
 from everypair.features.table import FEATURES, TableFeatures
+from everypair.models.field_types import check_types
 from everypair.models.registry import ESTIMATORS, estimator_class, is_estimator
 from everypair.models.serve_only import Dropped
 from everypair.problem.losses import LOSSES, Loss
@@ -168,7 +169,9 @@ def decode(tree: Any, arrays: Arrays, estimator: Callable[[dict[str, Any], Array
         case {"object": str(name), "fields": dict(content)} if name in CLASSES or name in LATER:
             cls = CLASSES[name] if name in CLASSES else storable(getattr(import_module(LATER[name]), name))
             _check_fields(cls, set(content))
-            return cls(**{key: decode(entry, arrays, estimator) for key, entry in content.items()})
+            own = {key: decode(entry, arrays, estimator) for key, entry in content.items()}
+            check_types(cls, own)
+            return cls(**own)
     raise ValueError(f"a part of an unknown kind: {', '.join(map(str, tree))}.")
 
 

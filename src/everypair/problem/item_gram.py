@@ -187,7 +187,10 @@ def degree_weights(counts: NDArray[Any], exponent: float) -> NDArray[np.float64]
     [0.667, 1.333, 1.333]
     """
     weights = np.maximum(counts, 1) ** -float(exponent)
-    return np.asarray(weights / weights[counts > 0].mean())
+    mean = weights[counts > 0].mean()
+    if not np.finfo(float).tiny <= mean < np.inf:
+        raise ValueError(f"user_exponent={exponent!r} is too large for these data: ½ or 1 is usual.")
+    return np.asarray(weights / mean)
 
 
 def _row_scratch(n_items: int) -> tuple[Array, Array, Array]:

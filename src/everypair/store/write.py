@@ -66,11 +66,14 @@ def write_file(path: Any, kind: str, values: dict[str, Any], arrays: dict[str, N
             position = block.end
 
 
+NAME_LETTERS = 40  # of the file's name, in that of the temporary one: file systems allow 255 bytes
+
+
 @contextmanager
 def replacing(path: Any) -> Iterator[BinaryIO]:
     """Open a file to write that takes the place of ``path`` once all is written; what fails leaves ``path`` alone."""
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f".{target.name[:NAME_LETTERS]}.{secrets.token_hex(6)}.tmp")
     try:
         _check_kind(target)
         with open(temporary, "xb") as file:
@@ -103,6 +106,20 @@ def check_place(path: Any) -> None:
             pass
     except OSError as failure:
         raise _explained(failure, target) from failure
+
+
+def check_output(path: Any, *inputs: Any) -> None:
+    """Refuse a path that cannot be written, or that is one of the files that are read.
+
+    >>> check_output("events.csv", "events.csv")
+    Traceback (most recent call last):
+    ValueError: events.csv is read here and would be replaced: write to another file.
+    """
+    target = os.path.realpath(path)
+    for source in inputs:
+        if source is not None and os.path.realpath(source) == target:
+            raise ValueError(f"{path} is read here and would be replaced: write to another file.")
+    check_place(path)
 
 
 def _check_kind(target: Path) -> None:

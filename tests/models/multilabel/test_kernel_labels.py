@@ -7,8 +7,12 @@ import scipy.sparse as sp
 import everypair
 from everypair import InterruptedTraining, KernelLabels
 from everypair.data.labels import Labels
-from everypair.metrics import multilabel_metrics
-from everypair.models.multilabel import kernel_learner
+from everypair.features.learned_metric import learned_scale
+from everypair.features.ridge_weights import choose_ridge
+from everypair.features.row_scale import RowScale
+from everypair.metrics import per_row
+from everypair.metrics.ranking import rank_dense
+from everypair.models.multilabel import kernel_choice, kernel_learner
 from everypair.models.multilabel.base import LabelledRows
 from everypair.models.multilabel.calibration import Calibration
 from everypair.models.multilabel.kernel_learner import KernelLearner, KernelSettings
@@ -71,9 +75,9 @@ def test_scores_of_both_stages_are_those_of_plain_numpy(sparse, weighted):
 def test_left_out_scores_of_both_stages_are_those_of_a_fit_without_the_row():
     X, Y = problem(n=40)
     settings = KernelSettings(1.0, 1.0, 0.3, np.dtype(np.float64), 1)
-    learner = KernelLearner(settings, LabelledRows(X, Labels.from_y(Y), None), Clock.start(None), Progress(4, "", True))
+    learner = KernelLearner(settings, LabelledRows(X, Labels.from_y(Y), None), Clock.start(None), Progress(3, "", True))
     y = learner.rows.labels.positives.toarray().astype(float)
-    x = learner.metric()(learner.rows.X)
+    x = learner.metric()[0](learner.rows.X)
     compared = kernel_learner.StageRows(kernel_learner.Points.of(x), 1.0)
     L = learner.stage(compared, y, 0.3)[1]
     q = unit(L)
@@ -88,23 +92,51 @@ def test_left_out_scores_of_both_stages_are_those_of_a_fit_without_the_row():
             np.testing.assert_allclose(L2[[row - 30]], expected, rtol=0, atol=1e-9)
 
 
-def test_the_ridge_ranks_left_out_rows_best():
+def held_out_quality(X, Y, exponent, reg):
+    """nDCG@5 of the rows of every fold, by a metric and a regression of the other two."""
+    order = np.random.default_rng(0).permutation(len(X))
+    X, Y = X[order], Y[order].astype(float)
+    plain = RowScale.of(X)
+    metric_ridge = choose_ridge(plain(X), Y)
+    found = []
+    for fold in range(3):
+        held = np.arange(fold, len(X), 3)
+        kept = np.setdiff1d(np.arange(len(X)), held)
+        scale = learned_scale(plain, plain(X[kept]), Y[kept], metric_ridge, exponent)
+        x, z = scale(X[kept]), scale(X[held])
+        scores = kernel(z, x) @ np.linalg.solve(kernel(x, x) + reg * np.eye(len(kept)), Y[kept])
+        found.append(per_row.ndcg(rank_dense(scores, Y[held], None), 5))
+    found = np.concatenate(found)
+    return found[~np.isnan(found)]
+
+
+def test_ridge_and_metric_are_those_that_rank_held_out_rows_best():
     X, Y = problem()
     model = KernelLabels(dtype="float64").fit(X, Y)
-    x = model.state_.model.scale(X)
-    K = kernel(x, x)
-    quality = {
-        reg: multilabel_metrics(left_out(K, Y, np.full(90, reg)), Y, ks=(5,))["ndcg@5"] for reg in kernel_learner.RIDGES
-    }
-    assert quality[model.reg_] == max(quality.values())
+    ridges = {reg: held_out_quality(X, Y, 0.5, reg).mean() for reg in kernel_choice.RIDGES}
+    assert ridges[model.reg_] == max(ridges.values())
     assert KernelLabels(reg=0.7).fit(X, Y).reg_ == 0.7
+    plain = held_out_quality(X, Y, 0.0, model.reg_)
+    gains = {e: held_out_quality(X, Y, e, model.reg_) - plain for e in kernel_choice.EXPONENTS}
+    best = max(gains, key=lambda e: gains[e].mean())
+    sure = gains[best].mean() > kernel_choice.ERRORS * gains[best].std() / np.sqrt(len(plain))
+    assert model.metric_exponent_ == (best if sure else 0.0)
+
+
+def test_a_metric_is_learnt_where_it_helps_and_not_where_it_does_not():
+    random = np.random.default_rng(0)
+    X = random.normal(0, 1, (200, 20))
+    few = (X[:, :3] > 0).astype(int)  # three features of twenty say all
+    assert KernelLabels().fit(X, few).metric_exponent_ > 0
+    noise = (random.random((200, 3)) < 0.4).astype(int)
+    assert KernelLabels().fit(X, noise).metric_exponent_ == 0
 
 
 def test_features_that_say_nothing_count_less():
     random = np.random.default_rng(0)
     X = random.normal(0, 1, (150, 12))
     Y = (X[:, :2] > 0).astype(int)
-    scale = KernelLabels().fit(X, Y).state_.model.scale.scale * X.std(axis=0)
+    scale = KernelLabels(metric_exponent=1.0).fit(X, Y).state_.model.scale.scale * X.std(axis=0)
     assert scale[:2].min() > 3 * scale[2:].max()
     plain = KernelLabels(metric_exponent=0.0).fit(X, Y).state_.model.scale.scale * X.std(axis=0)
     np.testing.assert_allclose(plain, plain[0])
@@ -211,4 +243,4 @@ def test_progress_is_shown(capsys, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         KernelLabels(verbose=True).fit(X, Y)
-    assert "3 of 4 steps" in capsys.readouterr().err
+    assert "2 of 3 steps" in capsys.readouterr().err

@@ -258,3 +258,22 @@ def test_a_coefficient_takes_eight_bytes():
     assert model.coefficients_.data.itemsize + model.coefficients_.indices.itemsize == 8
     model.add_items(interactions=MATRIX[:, :2])
     assert model.coefficients_.indices.dtype == np.int32
+
+
+def test_what_all_neighbors_cannot_read():
+    with pytest.raises(ValueError, match="reads no item_features: give neighbors a number"):
+        ItemItem(neighbors=None).fit(np.eye(4), item_features=np.eye(4))
+
+
+def test_an_exponent_beyond_all_weights():
+    with pytest.raises(ValueError, match=r"user_exponent=1000\.0 is too large"):
+        ItemItem(user_exponent=1000.0).fit(np.ones((4, 4)))
+
+
+def test_features_at_a_right_angle_are_no_neighbours():
+    """The cosine of the item without events with the second is 0 but for rounding."""
+    matrix = np.array([[1.0, 1, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]])
+    angle = np.array([[1.0, 3.0], [3.0, -1.0], [0.1, 0.3]])
+    model = ItemItem(neighbors=2, dtype="float64").fit(matrix, item_features=angle)
+    alone = ItemItem(neighbors=2, dtype="float64").fit(matrix, item_features=np.array([[1.0, 0], [0, 1], [1, 0]]))
+    np.testing.assert_allclose(model.coefficients_.toarray(), alone.coefficients_.toarray(), atol=1e-12)

@@ -24,16 +24,17 @@ from everypair.types import Array
 class KernelLabels(MultiLabelClassifier):
     """Scores s = ½ (k₁(x, ·) A₁ + k₂(x, ·) A₂), A = (K + λI)⁻¹ Y, in closed form and without a seed.
 
-    k₁ = exp(−γ‖x − x'‖²) + 0.1 compares rows by features, each as much as a linear model of all labels uses it; k₂
-    also compares the labels that the first stage predicts (of training rows: with the row left out). λ, the threshold
-    and the probabilities come from scores of rows that were left out, which the factorised system gives for nothing.
+    k₁ = exp(−γ‖x − x'‖²) + 0.1 compares rows by features, each as much as a linear model of all labels uses it,
+    where that ranks held-out rows better; k₂ also compares the labels that the first stage predicts (of training rows:
+    with the row left out). The threshold and the probabilities come from scores of rows that were left out, which the
+    factorised system gives for nothing.
 
     Training takes n² numbers of memory and about n³ multiplications, and a row to be scored is compared with all n: for
     up to some ten thousand rows, and lists that should be as good as can be.
 
     Attributes
     ----------
-    reg_ : λ, as it was used.
+    reg_, metric_exponent_ : λ and e, as they were used.
     status_ : whether both stages were learnt; where ``time_limit`` or Ctrl-C came in between it is the first alone.
     classes_, n_labels_, threshold_, n_features_in_, feature_names_in_ : as in every multi-label classifier here.
 
@@ -51,15 +52,15 @@ class KernelLabels(MultiLabelClassifier):
     gamma: float = parameter(
         1.0, "γ: how fast rows become unlike with their distance; rows have about unit length.", number(above=0)
     )
-    metric_exponent: float = parameter(
-        1.0,
+    metric_exponent: float | str = parameter(
+        "auto",
         "e: feature f counts ‖W_f‖^e, W the ridge regression of all labels on features; 0 compares features as they"
-        " are, scaled alike.",
-        number(least=0),
+        ' are, scaled alike. ``"auto"`` takes 0, ½ or 1, whichever ranks rows best that the metric has not seen.',
+        or_auto(number(least=0)),
     )
     reg: float | str = parameter(
         "auto",
-        'λ; ``"auto"`` is that of several with the best nDCG@5 of rows that were left out.',
+        'λ; ``"auto"`` is that of several which ranks held-out rows best (nDCG@5).',
         or_auto(number(above=0)),
     )
     threshold: float | str = parameter(
@@ -75,6 +76,7 @@ class KernelLabels(MultiLabelClassifier):
     dtype: str = parameter("float32", '"float32" or "float64".', lambda name, value: check.float_dtype(value))
 
     reg_ = FittedAttribute("model")
+    metric_exponent_ = FittedAttribute("model")
     status_ = FittedAttribute("model")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, mask: Any = None) -> Self:
@@ -87,7 +89,7 @@ class KernelLabels(MultiLabelClassifier):
         parameters = checked(self)
         clock = Clock.start(parameters.time_limit)
         rows, form = self._read(parameters, X, y, sample_weight, mask)
-        with Progress(4, "steps", quiet=not parameters.verbose) as progress:
+        with Progress(3, "steps", quiet=not parameters.verbose) as progress:
             model, threshold = KernelLearner(_settings(parameters), rows, clock, progress).fit()
         return self._keep(model, threshold if parameters.threshold is None else parameters.threshold, form)
 

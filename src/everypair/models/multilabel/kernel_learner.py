@@ -1,6 +1,6 @@
-"""How KernelLabels learns: metric → ridge → stage one → what it says of rows left out → stage two.
+"""How KernelLabels learns: metric and ridge → stage one → what it says of rows left out → stage two.
 
-    λ = argmax nDCG@5 of the scores L of at most 2,000 rows, each left out     L = Y − A / diag((K + λC⁻¹)⁻¹)
+    A = (K + λC⁻¹)⁻¹ Y,     L = Y − A / diag((K + λC⁻¹)⁻¹)
 
 The order of rows is drawn once, the same for the same number of rows; the last of them give the threshold and the
 calibration by the mean of both stages' left-out scores.
@@ -17,31 +17,30 @@ from everypair.data.labels import Labels
 from everypair.features.learned_metric import learned_scale
 from everypair.features.ridge_weights import choose_ridge
 from everypair.features.row_scale import RowScale
+from everypair.models.multilabel import kernel_choice
 from everypair.models.multilabel.base import LabelledRows
 from everypair.models.multilabel.calibration import Calibration
+from everypair.models.multilabel.kernel_choice import CrossFit, KernelChoice
 from everypair.models.multilabel.kernel_stages import KernelStages, StageRows, predicted_labels
-from everypair.models.multilabel.ridge_search import ranking_quality
 from everypair.models.multilabel.threshold import best_threshold
 from everypair.progress import Progress
 from everypair.solvers.kernel_ridge.exact import KernelRidge
-from everypair.solvers.kernel_ridge.points import Points, lower_matrix
+from everypair.solvers.kernel_ridge.points import Points
 from everypair.solvers.loop import Status
 from everypair.training.clock import Clock
 from everypair.training.interruption import warn_interrupted
 from everypair.types import Array
 
-RIDGES = (0.1, 0.3, 1.0, 3.0)
-CHOICE_ROWS = 2000  # rows that λ is chosen on, at most
 CUT_SCORES = 2**21  # scores that the threshold and the calibration are learnt on, about
 CUT_ROWS = 1500  # and all rows where they are no more
 
 
 @dataclass(frozen=True)
 class KernelSettings:
-    """Checked parameters; ``reg`` is ``None`` where λ is to be chosen."""
+    """Checked parameters; ``None`` leaves e or λ to be chosen."""
 
     gamma: float
-    metric_exponent: float
+    metric_exponent: float | None
     reg: float | None
     dtype: np.dtype[Any]
     n_threads: int
@@ -60,18 +59,17 @@ class KernelLearner:
 
     def fit(self) -> tuple[KernelStages, float]:
         """Return what is learnt, and the threshold."""
-        scale = self.metric()
-        self.progress.reach(1, "metric learnt")
+        scale, (exponent, reg) = self.metric()
+        self.progress.reach(1, f"metric with exponent {exponent:g}, ridge {reg:g}")
         features = scale(self.rows.X, self.settings.dtype)
         compared = StageRows(Points.of(features), self.settings.gamma)
-        reg = self.ridge(compared)
-        self.progress.reach(2, f"ridge {reg:g}")
         before = self.clock.left()
         Y = self.rows.labels.positives.toarray().astype(self.settings.dtype)
         first, left_out = self.stage(compared, Y, reg)
-        self.progress.reach(3, "stage one")
+        self.progress.reach(2, "stage one")
         model = KernelStages(
-            scale=scale, rows=features, gamma=compared.gamma, first=first, predicted=None, second=None, reg=reg,
+            scale=scale, rows=features, gamma=compared.gamma, first=first, predicted=None, second=None,
+            metric_exponent=exponent, reg=reg,
             calibration=Calibration(np.zeros(1), np.zeros(1)), status=Status.SOLVED,
         )  # fmt: skip
         scores = left_out[self.cut :]
@@ -83,34 +81,20 @@ class KernelLearner:
         except KeyboardInterrupt:
             warn_interrupted("the model is its first stage alone.")
             return self.finished(replace(model, status=Status.INTERRUPTED), scores)
-        self.progress.reach(4, "stage two")
+        self.progress.reach(3, "stage two")
         return self.finished(replace(model, predicted=predicted, second=second), (scores + again) / 2)
 
-    def metric(self) -> RowScale:
-        """Rows scaled by how much a ridge regression of all labels uses each feature."""
-        (X, labels, weights), dtype = self.rows, self.settings.dtype
+    def metric(self) -> tuple[RowScale, KernelChoice]:
+        """How rows are scaled, with the exponent that was chosen, and the choice."""
+        (X, labels, weights), settings = self.rows, self.settings
         plain = RowScale.of(X)
-        if not self.settings.metric_exponent:
-            return plain
-        A, T = plain(X, dtype), labels.positives.astype(dtype)
-        return learned_scale(plain, A, T, choose_ridge(A, T, weights), self.settings.metric_exponent, weights)
-
-    def ridge(self, compared: StageRows) -> float:
-        """λ with the best leave-one-out ranking."""
-        if self.settings.reg is not None:
-            return self.settings.reg
-        some = slice(0, CHOICE_ROWS)
-        part, labels = compared[some], self.rows.labels.rows(np.arange(len(compared))[some])
-        if not labels.positives.nnz:
-            return RIDGES[1]
-        Y = labels.positives.toarray().astype(self.settings.dtype)
-        threads = self.settings.n_threads
-        K = lower_matrix(lambda i, j: part[i].kernel(part[j]), len(part), self.settings.dtype, threads)
-        reached = []
-        for reg in RIDGES:
-            system = KernelRidge.of(lambda i, j: K[i, j], self._ridges(reg)[some], threads)
-            reached.append(ranking_quality(system.left_out(Y, system.coefficients(Y)), labels))
-        return RIDGES[int(np.argmax(reached))]
+        A, T = plain(X, settings.dtype), labels.positives.astype(settings.dtype)
+        exponents = kernel_choice.EXPONENTS if settings.metric_exponent is None else (settings.metric_exponent,)
+        regs = kernel_choice.RIDGES if settings.reg is None else (settings.reg,)
+        metric_ridge = choose_ridge(A, T, weights) if any(exponents) else 1.0
+        crossed = CrossFit(self.rows, plain, metric_ridge, settings.gamma, settings.dtype, settings.n_threads)
+        choice = crossed.best(exponents, regs)
+        return learned_scale(plain, A, T, metric_ridge, choice.exponent, weights), choice
 
     def stage(self, compared: StageRows, Y: Array, reg: float, start: int = 0) -> tuple[Array, Array]:
         """Coefficients, and the scores of rows from ``start`` on, each left out."""

@@ -78,6 +78,7 @@ class KernelStages:
     predicted: Array | None
     second: Array | None
     calibration: Calibration
+    metric_exponent: float
     reg: float
     status: Status
 

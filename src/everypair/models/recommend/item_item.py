@@ -36,7 +36,7 @@ class ItemItem(Threads, Recommender):
 
     x is 1 for a like and −1 for a dislike; y is 1 for a like, else 0; w_ij is the weight of a stored pair and
     ``negative_weight`` for every other. B_lj is free where l is one of the ``neighbors`` items with the greatest
-    G_lj |Ω_l|^−½; on those the solution is exact. New users need no solving, and every coefficient is a reason. A
+    G_lj |Ω_l|^−½ > 0; on those the solution is exact. New users need no solving, and every coefficient is a reason. A
     thousandth of an item's share of all users is added to its scores: it orders what a user's items do not tell apart,
     and all items for a user without any.
 
@@ -104,6 +104,10 @@ class ItemItem(Threads, Recommender):
         matrix = pairs.to_csr()
         weights = _checked_user_weights(user_weights, pairs, values.user_exponent)
         reader = features = None
+        if item_features is not None and neighbors is None:
+            raise ValueError(
+                "neighbors=None solves for all items at once and reads no item_features: give neighbors a number."
+            )
         if item_features is not None:
             reader = FeatureMap.of(data.features[1], "item_features", normalize=True)
             features = reader(data.features[1], matrix.shape[1], dtype)

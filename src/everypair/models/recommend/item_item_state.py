@@ -220,6 +220,9 @@ class ItemItemState(NamedValue):
         )
 
 
+ALIKE = 16  # units of rounding, from which a cosine is one
+
+
 def by_features(gram: ItemGram, ridge: ItemRidge, features: Any, empty: Array, new: Any) -> Any:
     """B's columns of items without events, from the items with events that are nearest by the features' cosine."""
     known = np.flatnonzero(~empty)
@@ -230,7 +233,7 @@ def by_features(gram: ItemGram, ridge: ItemRidge, features: Any, empty: Array, n
     for start, stop in even_chunks(new.shape[0], COMPARED_AT_ONCE):
         product = new[start:stop] @ others
         tile = np.ascontiguousarray(product.toarray() if sp.issparse(product) else product, cosines.dtype)
-        tile[tile <= 0] = -np.inf
+        tile[tile <= ALIKE * np.finfo(tile.dtype).eps] = -np.inf  # what rounding makes of a right angle is none
         select_top(tile, width, nearest[start:stop], cosines[start:stop], 0, stop - start)
     found = nearest >= 0
     shares = np.where(found, cosines, 0)

@@ -1,0 +1,123 @@
+"""Which metric and which ridge rank rows best that neither has seen: cross-fitting in three folds.
+
+    λ = argmax nDCG@5 with e = ½, then e = argmax nDCG@5 with that λ, of rows scored by a metric and a kernel ridge
+    regression of the other two folds
+
+A metric that has seen a row's labels draws rows of the same labels together: leaving the row out of the regression
+alone, after the metric has been learnt with it, flatters the metric. So the metric is learnt again in every fold, and
+features stay as they are (e = 0) unless a metric is better by more than 1½ standard errors of the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from everypair.data.labels import Labels
+from everypair.features.ridge_weights import feature_norms
+from everypair.features.row_scale import RowScale
+from everypair.metrics import per_row
+from everypair.metrics.ranking import rank_dense
+from everypair.models.multilabel.base import LabelledRows
+from everypair.models.multilabel.kernel_stages import StageRows
+from everypair.models.multilabel.ridge_search import TOP
+from everypair.solvers.kernel_ridge.exact import KernelRidge
+from everypair.solvers.kernel_ridge.points import Points, lower_matrix
+from everypair.types import Array
+
+EXPONENTS = (0.0, 0.5, 1.0)
+RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)
+FEWEST_ROWS, MOST_ROWS = 1000, 2000  # to choose on, between these half of all
+FOLDS = 3
+ERRORS = 1.5
+
+
+class KernelChoice(NamedTuple):
+    """The metric's exponent e and the ridge λ."""
+
+    exponent: float = 0.0
+    reg: float = 0.3
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """Labelled rows in a drawn order, how they are scaled, the ridge μ of metrics, and the kernel's γ."""
+
+    rows: LabelledRows
+    plain: RowScale
+    metric_ridge: float
+    gamma: float
+    dtype: np.dtype[Any]
+    n_threads: int
+
+    def best(self, exponents: Sequence[float], regs: Sequence[float]) -> KernelChoice:
+        """The exponent and the ridge that rank best, of those that may be chosen."""
+        usual = KernelChoice(exponents[0], regs[len(regs) // 2])
+        if len(exponents) == len(regs) == 1:
+            return usual
+        folds = [self.fold(kept, held) for kept, held in parts(self.rows.labels)]
+        if not folds:
+            return usual
+
+        def quality(exponent: float, reg: float) -> Array:
+            return np.concatenate([ranked(exponent, reg) for ranked in folds])
+
+        middle = exponents[len(exponents) // 2]
+        reached = {reg: quality(middle, reg) for reg in regs}
+        reg = max(regs, key=lambda one: float(reached[one].mean()))
+        tried = {one: reached[reg] if one == middle else quality(one, reg) for one in exponents}
+        best = max(exponents, key=lambda one: float(tried[one].mean()))
+        gain = tried[best] - tried[exponents[0]]
+        sure = gain.mean() > ERRORS * gain.std() / np.sqrt(len(gain))
+        return KernelChoice(best if sure else exponents[0], reg)
+
+    def fold(self, kept: Array, held: Array) -> Callable[[float, float], Array]:
+        """A function of e and λ: nDCG@5 of the held-out rows that have a label."""
+        X, labels, weights = self.rows.take(kept)
+        Y, Z = labels.positives.toarray().astype(self.dtype), self.rows.X[held]
+        truth = self.rows.labels.rows(held).positives
+        inverse_weights = np.ones(len(kept)) if weights is None else 1 / weights
+        matrices: dict[float, tuple[Array, Array]] = {}
+        norms: list[Array] = []
+
+        def scale(exponent: float) -> RowScale:
+            if not exponent:
+                return self.plain
+            if not norms:
+                T = labels.positives.astype(self.dtype)
+                norms.append(feature_norms(self.plain(X, self.dtype), T, self.metric_ridge, weights))
+            return self.plain.weighted(norms[0] ** exponent)
+
+        def kernels(exponent: float) -> tuple[Array, Array]:
+            scaled = scale(exponent)
+            known = StageRows(Points.of(scaled(X, self.dtype)), self.gamma)
+            others = StageRows(Points.of(scaled(Z, self.dtype), like=known.features), self.gamma)
+            K = lower_matrix(lambda i, j: known[i].kernel(known[j]), len(known), self.dtype, self.n_threads)
+            return K, others.kernel(known)
+
+        def ranked(exponent: float, reg: float) -> Array:
+            if exponent not in matrices:
+                matrices[exponent] = kernels(exponent)
+            K, values = matrices[exponent]
+            ridges = np.asarray(reg * inverse_weights, self.dtype)
+            system = KernelRidge.of(lambda i, j: K[i, j], ridges, self.n_threads)
+            quality = per_row.ndcg(rank_dense(values @ system.coefficients(Y), truth, None), min(TOP, truth.shape[1]))
+            return np.asarray(quality[~np.isnan(quality)])
+
+        return ranked
+
+
+def parts(labels: Labels) -> list[tuple[Array, Array]]:
+    """Rows to learn from and rows to rank, a part of all where they are many."""
+    n = labels.shape[0]
+    count = min(n, MOST_ROWS, max(FEWEST_ROWS, n // 2))
+    pairs = []
+    for fold in range(FOLDS):
+        held = np.arange(fold, count, FOLDS)
+        kept = np.setdiff1d(np.arange(count), held)
+        if labels.rows(kept).positives.nnz and labels.rows(held).positives.nnz:
+            pairs.append((kept, held))
+    return pairs
