@@ -14,7 +14,7 @@ from everypair.serve.predictions import LabelPredictions, Predictions
 from everypair.serve.questions import (
     Answered,
     Batch,
-    Entries,
+    EntryValues,
     Hits,
     Labelled,
     Neighbors,
@@ -37,7 +37,7 @@ LABELS: dict[str, tuple[type, type, str]] = {
     "/v1/predict": (PredictLabels, Labelled, '{"rows": [{"0": 1.0}], "n": 3}'),
 }
 ENTRIES: dict[str, tuple[type, type, str]] = {
-    "/v1/predict": (PredictEntries, Entries, '{"rows": [0, 0], "columns": [1, 2]}'),
+    "/v1/predict": (PredictEntries, EntryValues, '{"rows": [0, 0], "columns": [1, 2]}'),
 }
 REFUSED = (400, 401, 403, 404, 413, 415, 422, 503)
 Model = dict[str, Any]

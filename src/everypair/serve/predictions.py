@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from everypair.data.ids import Ids
 from everypair.serve.entities import Entities
 from everypair.serve.errors import Refusal, refusal_of
-from everypair.serve.questions import Entries, Label, Labelled, Labels, PredictEntries, PredictLabels
+from everypair.serve.questions import EntryValues, Label, Labelled, PredictEntries, PredictLabels, RowLabels
 
 Predict = PredictLabels | PredictEntries
 
@@ -41,7 +41,7 @@ class Predictions:
 
 
 class LabelPredictions(Predictions):
-    """Labels of rows of features."""
+    """RowLabels of rows of features."""
 
     def __init__(self, model: Any, version: str, variant: str) -> None:
         super().__init__(model, version, variant)
@@ -59,7 +59,7 @@ class LabelPredictions(Predictions):
             warnings.simplefilter("ignore")  # scikit-learn misses the names, which have been read here
             labels, scores = self.model.predict_topk(matrix, min(question.n, self.model.state_.n_labels))
         found = [
-            Labels([Label(label, score) for label, score in zip(*pair)])
+            RowLabels([Label(label, score) for label, score in zip(*pair)])
             for pair in zip(labels.tolist(), scores.tolist())
         ]
         return Labelled(found, self.version, self.variant)
@@ -87,14 +87,14 @@ class LabelPredictions(Predictions):
 
 
 class EntryPredictions(Predictions):
-    """Entries of a matrix that was completed."""
+    """EntryValues of a matrix that was completed."""
 
     def __init__(self, model: Any, version: str, variant: str) -> None:
         super().__init__(model, version, variant)
         rows, columns = model.state_.shape
         self.sides = Entities(model.row_ids_, rows), Entities(model.column_ids_, columns)
 
-    def answer(self, question: PredictEntries) -> Entries:
+    def answer(self, question: PredictEntries) -> EntryValues:
         """A value per pair of a row and a column, null where one of them is not known."""
         if len(question.rows) != len(question.columns):
             raise Refusal(422, "rows and columns name an entry together: give as many of each.", "columns")
@@ -103,7 +103,7 @@ class EntryPredictions(Predictions):
         values: list[float | None] = [None] * len(rows)
         for place, value in zip(there.tolist(), self.model.state_.pairs(rows[there], columns[there]).tolist()):
             values[place] = value
-        return Entries(values, self.version, self.variant)
+        return EntryValues(values, self.version, self.variant)
 
     def example(self) -> PredictEntries:
         """The first entry."""

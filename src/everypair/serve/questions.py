@@ -107,7 +107,7 @@ class Label(Struct):
     score: float
 
 
-class Labels(Struct):
+class RowLabels(Struct):
     """The labels of one row, the best first."""
 
     labels: list[Label]
@@ -116,12 +116,12 @@ class Labels(Struct):
 class Labelled(Struct):
     """The labels of every row."""
 
-    rows: list[Labels]
+    rows: list[RowLabels]
     model: str
     variant: str
 
 
-class Entries(Struct):
+class EntryValues(Struct):
     """A value per pair, null where the model does not know its row or its column."""
 
     values: list[float | None]
