@@ -23,6 +23,7 @@ from everypair.serve.limits import DRAIN_SECONDS
 from everypair.serve.meters import Meters
 from everypair.serve.processes import Parent, tell
 from everypair.serve.setup import Setup
+from everypair.serve.sockets import take_no_more
 
 GENERATIONS = 4  # at once: one at work, one that loads, and those that leave
 GLANCE = 0.5  # seconds between two looks at the files
@@ -142,6 +143,7 @@ class Supervisor:
 
     def _see_off(self) -> None:
         """Tell everybody to leave, and wait until they have left."""
+        take_no_more(self.sock)
         self.sock.close()
         end, said = time.monotonic() + DRAIN_SECONDS + 5.0, None
         while self.all:
