@@ -439,3 +439,16 @@ def test_generated_data_have_positives_everywhere(name, execute):
     assert train.shape == test.shape == (60, 40)
     assert test.nnz
     assert (np.diff(train.indptr) > 0).mean() > 0.9
+
+
+def test_table_of_single_answers_is_that_of_its_json(execute):
+    tools = execute("benchmarks/latency_page.py", name="tools")
+    record = json.loads((BENCHMARKS / "results/latency.json").read_text())
+    text = tools["PAGE"].read_text()
+    assert tools["written"](text, record) == text
+    assert f"{record['users']:,} × {record['items']:,}" in text
+    assert {"OneClassMF(64)", "OneClassMF(256)", "ItemItem", "Blend", "implicit(64)"} <= set(
+        record["rows"]["recommend"]
+    )
+    with pytest.raises(SystemExit, match="The page needs the lines"):
+        tools["written"]("no markers", record)
