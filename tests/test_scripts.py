@@ -59,6 +59,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/esl/default.py": [[]],
     "experiments/esl/figure2.py": [["--methods", "adam", "gauss-newton", "gd-diag", "sogram-diag"]],
     "experiments/esl/memory.py": [[]],
+    "experiments/esl/quality.py": [[]],
     "experiments/esl/race.py": [[]],
     "experiments/esl/table2.py": [[]],
     "experiments/labels/study.py": [[]],
