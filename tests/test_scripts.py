@@ -46,6 +46,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/blend/report.py": [[]],
     "experiments/blend/tuned.py": [[]],
     "experiments/blend/validation.py": [[]],
+    "experiments/completion/study.py": [["--data", name] for name in ("drugs", "newcomers", "labels", "ratings")],
     "experiments/defaults/convergence.py": [[]],
     "experiments/defaults/report.py": [[]],
     "experiments/defaults/study.py": [[]],
@@ -296,6 +297,16 @@ def test_stored_table_is_that_of_its_json(script, path, execute, tmp_path):
 def test_stored_page_of_defaults_is_that_of_its_json(execute):
     tools = execute("experiments/defaults/report.py", name="tools")
     assert tools["page"](tools["RESULTS"]) == (EXPERIMENTS / "defaults/README.md").read_text()
+
+
+def test_tables_of_the_completion_page_are_those_of_its_json(execute):
+    tools = execute("experiments/completion/study.py", name="tools")
+    page = tools["PAGE"].read_text()
+    for study in tools["STUDIES"]:
+        table = (EXPERIMENTS / f"completion/results/study_{study}.md").read_text()
+        assert tools["on_page"](page, study, table) == page
+    with pytest.raises(SystemExit, match="The page needs the lines"):
+        tools["on_page"]("no marks", "drugs", "")
 
 
 def test_report_without_results_says_what_to_do(execute, tmp_path):
