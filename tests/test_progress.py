@@ -61,3 +61,28 @@ def test_a_bar_on_a_terminal():
     assert "4/4" in shown.decode()
     assert "users" in shown.decode()
     assert "left" in shown.decode()
+
+
+def test_a_blend_names_its_members():
+    from everypair import Blend, ItemItem, OneClassMF
+    from everypair.progress import listening
+    from everypair.testing import block_matrix
+
+    said = []
+    with listening(said.append):
+        Blend(models=[OneClassMF(rank=2, max_iter=2, random_state=0), ItemItem()], weights=None).fit(block_matrix()[0])
+    assert "OneClassMF (1 of 2): sweep 2" in said
+    assert "ItemItem (2 of 2): neighbours of 21 items" in said
+    assert said[-1] == "ItemItem (2 of 2): 0 of 21 items"
+
+
+def test_stages_are_lines_elsewhere(capsys, monkeypatch):
+    from everypair import progress
+
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    with progress.shown_stages(), progress.part_of("ItemItem"):
+        progress.stage("neighbours")
+    assert capsys.readouterr().err == "ItemItem: neighbours, after 0 s\n"
+    with progress.shown_stages(quiet=True):
+        progress.stage("neighbours")
+    assert capsys.readouterr().err == ""

@@ -135,6 +135,8 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
         "sg-reform",
         "sg-bsearch",
         "sg-dense",
+        "sg-descent",
+        "sg-rows",
     ):
         yield f"one-class {solver}", full(data.weighted, loss="squared", solver=solver)
     yield "one-class block logistic", full(solver="block")

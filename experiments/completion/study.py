@@ -32,6 +32,7 @@ from everypair.models.completion.offsets import Offsets
 
 RESULTS = Path(__file__).parent / "results"
 PUBLISHED = Path(__file__).parents[1] / "mlrm" / "results"
+PAGE = Path(__file__).parents[2] / "docs" / "completion.md"
 RATES = (0.1, 0.3, 0.5, 0.7, 0.9)
 KEYS = {"GPCRs": ("gpcr", 10), "Enzymes": ("e", 5)}
 LABELS = ("emotions", "birds", "yeast", "scene", "medical", "genbase")
@@ -170,38 +171,86 @@ def ratings(small: bool) -> Iterator[Cell]:
 
 
 MAKERS = {"drugs": drugs, "newcomers": newcomers, "labels": labels, "ratings": ratings}
-FIGURES = {
-    "drugs": ("auc", "aupr"), "newcomers": ("auc", "aupr"), "labels": ("average_precision",),
-    "ratings": ("mae", "rmse", "covered"),
-}  # fmt: skip
-BESIDE = {"drugs": ("table1", "auc"), "labels": ("multilabel", "average_precision")}
 
 
-def lines(study: str, cells: dict[str, dict[str, Found]], small: bool) -> list[str]:
-    """Means over draws or folds; what the methods of experiments/mlrm have on the same data stands above."""
-    groups: dict[str, list[dict[str, Found]]] = {}
+Groups = dict[str, list[dict[str, Found]]]
+
+
+def grouped(cells: dict[str, dict[str, Found]]) -> Groups:
+    """Cells of the same data and rate: draws or folds."""
+    groups: Groups = {}
     for key, found in cells.items():
         groups.setdefault(key.rpartition(" ")[0], []).append(found)
-    methods = list(dict.fromkeys(method for found in cells.values() for method in found))
-    published: dict[str, Any] = {}
-    if study in BESIDE and not small:
-        published = json.loads((PUBLISHED / f"{BESIDE[study][0]}.json").read_text())
-    out = [f"| {' / '.join(FIGURES[study])} | runs | best of experiments/mlrm | {' | '.join(methods)} | CPU s |"]
-    out.append("|---" * (len(methods) + 4) + "|")
+    return groups
+
+
+def mean(runs: list[dict[str, Found]], method: str, *figures: str) -> str:
+    """Figures of a method, their means over runs."""
+    return " / ".join(f"{np.mean([run[method][figure] for run in runs]):.3f}" for figure in figures)
+
+
+def published(table: str, group: str, *figures: str) -> str:
+    """The best mean of the methods of experiments/mlrm on the same data."""
+    path = PUBLISHED / f"{table}.json"
+    stored = json.loads(path.read_text()) if path.exists() else {}
+    cells = [cell["runs"] for key, cell in stored.items() if key.startswith(f"{group} ")]
+    return " / ".join(
+        f"{max(np.mean([run[figure] for run in cell]) for cell in cells):.3f}" for figure in figures if cells
+    )
+
+
+def lines(study: str, cells: dict[str, dict[str, Found]]) -> list[str]:
+    """The table of a study: means over draws or folds."""
+    groups = grouped(cells)
+    if study == "labels":
+        names = list(dict.fromkeys(group.split()[0] for group in groups))
+        out = [f"| data | {' | '.join(f'ω = {rate}' for rate in RATES)} | CPU s |", "|---" * (len(RATES) + 2) + "|"]
+        for name in names:
+            row, seconds = [], []
+            for group in (f"{name} {rate}" for rate in RATES):
+                best, runs = published("multilabel", group, "average_precision"), groups.get(group)
+                if runs is None:
+                    row.append("")
+                    continue
+                row.append(mean(runs, "KernelCompletion", "average_precision") + (f" ({best})" if best else ""))
+                seconds += [run["KernelCompletion"]["cpu"] for run in runs]
+            out.append(f"| {name} | {' | '.join(row)} | {np.mean(seconds):.1f} |")
+        return out
+    if study == "ratings":
+        out = ["| data | runs | biases | `GaussianRatings` | inside | CPU s |", "|---" * 6 + "|"]
+        for group, runs in groups.items():
+            ours = mean(runs, "GaussianRatings", "mae", "rmse"), mean(runs, "GaussianRatings", "covered")
+            seconds = np.mean([run["GaussianRatings"]["cpu"] for run in runs])
+            row = [group, str(len(runs)), mean(runs, "biases", "mae", "rmse"), *ours, f"{seconds:.0f}"]
+            out.append(f"| {' | '.join(row)} |")
+        return out
+    methods = ["KernelCompletion", "NeighborMF", "KernelCompletion + NeighborMF"]
+    beside = study == "drugs"
+    head = [
+        "data",
+        "runs",
+        *["best published"] * beside,
+        "`KernelCompletion`",
+        "`NeighborMF`",
+        "their sum",
+        "CPU s of each",
+    ]
+    out = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for group, runs in groups.items():
-        row = [" / ".join(_mean(runs, method, figure) for figure in FIGURES[study] if figure in runs[0][method])
-               for method in methods]  # fmt: skip
-        others = [cell["runs"] for key, cell in published.items() if key.startswith(f"{group} ")]
-        best = [max((np.mean([run[figure] for run in cell]) for cell in others), default=None)
-                for figure in FIGURES[study]]  # fmt: skip
-        text = " / ".join(f"{value:.3f}" for value in best if value is not None)
-        cpu = " / ".join(f"{np.mean([run[method]['cpu'] for run in runs]):.2f}" for method in methods)
-        out.append(f"| {group} | {len(runs)} | {text} | {' | '.join(row)} | {cpu} |")
+        row = [group, str(len(runs)), *[published("table1", group, "auc", "aupr")] * beside]
+        row += [mean(runs, method, "auc", "aupr") for method in methods]
+        row.append(" / ".join(f"{np.mean([run[method]['cpu'] for run in runs]):.2f}" for method in methods[:2]))
+        out.append(f"| {' | '.join(row)} |")
     return out
 
 
-def _mean(runs: list[dict[str, Found]], method: str, figure: str) -> str:
-    return f"{np.mean([run[method][figure] for run in runs]):.3f}"
+def on_page(text: str, study: str, table: str) -> str:
+    """The page with the table of a study between its marks."""
+    before, begin, rest = text.partition(f"<!-- {study} -->\n")
+    _, end, after = rest.partition("<!-- end -->")
+    if not begin or not end:
+        sys.exit(f"The page needs the lines <!-- {study} --> and <!-- end -->.")
+    return f"{before}{begin}{table}{end}{after}"
 
 
 def main() -> None:
@@ -209,6 +258,7 @@ def main() -> None:
     parser.add_argument("--data", choices=STUDIES, default="drugs", help="which study")
     parser.add_argument("--only", default="", help="cells whose key begins so")
     parser.add_argument("--report", action="store_true", help="the table of what is stored, without a run")
+    parser.add_argument("--page", action="store_true", help="put it into docs/completion.md too")
     options = smoke.parse(parser, RESULTS)
     path = options.results / f"study_{options.data}.json"
     cells = json.loads(path.read_text()) if path.exists() else {}
@@ -230,9 +280,11 @@ def main() -> None:
             )
     if not cells:
         sys.exit(f"{path} does not exist: run the script without --report first.")
-    text = "\n".join(lines(options.data, cells, options.smoke)) + "\n"
+    text = "\n".join(lines(options.data, cells)) + "\n"
     path.with_suffix(".md").write_text(text)
     print(text)
+    if options.page:
+        PAGE.write_text(on_page(PAGE.read_text(), options.data, text))
 
 
 if __name__ == "__main__":

@@ -6,9 +6,8 @@
 (b) Subsampled: |Ω⁻| = |Ω⁺| drawn uniformly, all other pairs without cost, the same ridge: it counts positives alone.
 One thread, BLAS included, CPU seconds, the same start. A point is a sweep over both sides or, for stochastic gradient,
 as many random updates as there are positives; its time includes the evaluation of the objective there (a tenth of it
-on ml1m), which the other solvers have as a by-product. It has the
-learning rates of twin learners, and those of one learner a row beside them. Writes figure1_<data>.json, .md and
-(matplotlib) .png.
+on ml1m), which the other solvers have as a by-product. It has the learning rates of twin learners, and those of one
+learner a row beside them; the two hybrids of 3.2 are in (a). Writes figure1_<data>.json, .md and (matplotlib) .png.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from threadpoolctl import threadpool_limits
 
 from everypair.data import Pairs, sample_negatives
 from everypair.problem import Negatives, Objective, Ridge
-from everypair.solvers.choose import solver_maker
+from everypair.solvers.choose import HYBRIDS, solver_maker
 from everypair.solvers.rivals.stochastic import SLOW_SHARE, StochasticGradient
 from everypair.solvers.state import Factors
 
 ONE_LEARNER = "sg-reform, one learner"
-FULL = ("auto", "newton", "block", "als", "cd", "sg-reform", ONE_LEARNER, "sg-bsearch", "sg-dense")
 SUBSAMPLED = ("auto", "newton", "block", "als", "cd", "sg-reform", ONE_LEARNER)
+FULL = (*SUBSAMPLED, "sg-bsearch", "sg-dense", *HYBRIDS)
 SG_POINTS = 10  # as many points of stochastic gradient as ten sweeps of the others
 TARGETS = (1e-2, 1e-3, 1e-4)
 Trace = list[tuple[float, float]]  # CPU seconds and objective after each point
@@ -66,7 +65,7 @@ def trace(name: str, objective: Objective, start: Factors, stored: int, seconds:
     """CPU seconds and objective after each point; kernels are compiled before."""
 
     def solver() -> Any:
-        if name.startswith("sg-"):
+        if name.startswith("sg-") and name not in HYBRIDS:
             variant, _, one = name.removeprefix("sg-").partition(", ")
             return StochasticGradient(objective, variant, updates=stored, slow_share=0.0 if one else SLOW_SHARE)
         return solver_maker(name, start.left.shape[1], 0)(objective)

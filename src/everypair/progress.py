@@ -4,10 +4,74 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
 SECONDS_BETWEEN_LINES = 5.0
+_listeners: ContextVar[tuple[Callable[[str], None], ...]] = ContextVar("listeners", default=())
+_names: ContextVar[tuple[str, ...]] = ContextVar("names", default=())
+
+
+def stage(sentence: str) -> None:
+    """Say what long work does now, to whoever listens.
+
+    >>> said = []
+    >>> with listening(said.append), part_of("Blend"):
+    ...     stage("weights")
+    >>> said
+    ['Blend: weights']
+    """
+    for listen in _listeners.get():
+        listen(": ".join([*_names.get(), sentence]))
+
+
+@contextmanager
+def part_of(name: str) -> Iterator[None]:
+    """What is said inside belongs to this."""
+    token = _names.set((*_names.get(), name))
+    try:
+        yield
+    finally:
+        _names.reset(token)
+
+
+@contextmanager
+def listening(listen: Callable[[str], None]) -> Iterator[None]:
+    """Be told what long work does."""
+    token = _listeners.set((*_listeners.get(), listen))
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
+
+
+@contextmanager
+def shown_stages(quiet: bool = False) -> Iterator[None]:
+    """Show what long work does: in one line that changes on a terminal, in a line every few seconds elsewhere."""
+    if quiet:
+        yield
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    begin = last = time.monotonic()
+    if console.is_terminal or console.is_jupyter:
+        with console.status("") as status, listening(status.update):
+            yield
+        return
+
+    def say(sentence: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= SECONDS_BETWEEN_LINES:
+            last = now
+            print(f"{sentence}, after {now - begin:.0f} s", file=sys.stderr, flush=True)
+
+    with listening(say):
+        yield
 
 
 class Progress:

@@ -371,6 +371,15 @@ def test_a_tuned_report_is_measured_on_what_tuning_never_saw(folder, run, monkey
     assert "held out before tuning" in (folder / "page.html").read_text()
 
 
+def test_report_of_a_model_file_with_titles(folder, run):
+    (folder / "items.csv").write_text("film,title\n" + "".join(f"film {j},The {j}\n" for j in range(21)))
+    run("report", "model.ep", "--test", "test.csv", "-o", "page.html", "--items", "items.csv")
+    page = (folder / "page.html").read_text()
+    assert "Measured on 44 test pairs of 44 users: the events of test.csv." in page
+    assert "The 12" in page
+    assert "name the file of held-out events too" in run("report", "model.ep", "-o", "page.html", code=2).stderr
+
+
 def test_report(folder, run):
     run("report", "events.csv", "--rank", 3, "-o", "page.html", "--test", "test.csv", "--title", "Three groups")
     page = (folder / "page.html").read_text()

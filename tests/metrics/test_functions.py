@@ -35,6 +35,10 @@ def map_at(ranked, good, k):
     return sum(precision(ranked, good, place) for place in right) / min(k, len(good))
 
 
+def mrr(ranked, good, k):
+    return next((1 / place for place, j in enumerate(ranked[:k], start=1) if j in good), 0.0)
+
+
 def mean_precision(ranked, good, k):
     return sum(precision(ranked, good, j) for j in range(1, k + 1)) / k
 
@@ -86,6 +90,7 @@ AT_K = {
     "hit_rate@": (metrics.hit_rate_at_k, hit_rate),
     "ndcg@": (metrics.ndcg_at_k, ndcg),
     "map@": (metrics.map_at_k, map_at),
+    "mrr@": (metrics.mrr_at_k, mrr),
     "mean_precision@": (metrics.mean_precision_at_k, mean_precision),
 }
 WHOLE = {"nhlu": metrics.nhlu, "map": metrics.mean_average_precision, "auc": metrics.auc}

@@ -16,7 +16,7 @@ def problem(n_rows=300, n_items=90, dtype=np.float32):
 def test_keys_are_exactly_these():
     scores, seen, test = problem()
     result = stream_metrics(lambda rows: scores[rows], seen, test, ks=[3, 7])
-    at_k = ["precision", "recall", "ndcg", "hit_rate", "map", "mean_precision", "coverage"]
+    at_k = ["precision", "recall", "ndcg", "hit_rate", "map", "mean_precision", "mrr", "coverage"]
     assert set(result) == {f"{name}@{k}" for name in at_k for k in (3, 7)} | {"nhlu", "map", "auc"}
     assert all(type(value) is float and 0 <= value <= 1 for value in result.values())
     assert set(stream_metrics(lambda rows: scores[rows], seen, test, ks=())) == {"nhlu", "map", "auc"}

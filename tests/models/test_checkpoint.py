@@ -50,6 +50,7 @@ TRAININGS = {
             ("tron", "logistic"), ("newton-linesearch", "logistic"), ("gradient", "logistic"),
             ("nonlinear-cg", "logistic"), ("gradient-region", "logistic"),
             ("sg-reform", "squared"), ("sg-bsearch", "squared"), ("sg-dense", "logistic"),
+            ("sg-descent", "squared"), ("sg-rows", "logistic"),
         ]
     },
     "one-class, sides": (OneClassMF, {**FACTORS, "tol": 0}, (EVENTS,), {**SIDES, "item_graph": GRAPH}),

@@ -23,8 +23,9 @@ from everypair import (
 )
 from everypair.data import read_events, split_entries, split_per_row
 from everypair.evaluate import list_metrics, ranking_metrics
+from everypair.evaluate.by_events import hits
 from everypair.plots import plot_sensitivity
-from everypair.plots.measure import exposure, grouped, hits, measure_model
+from everypair.plots.measure import exposure, grouped, measure_model
 
 matplotlib = pytest.importorskip("matplotlib")
 RANDOM = np.random.default_rng(0)

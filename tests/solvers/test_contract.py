@@ -12,6 +12,7 @@ from everypair.solvers.balance import Balance
 from everypair.solvers.half_step import TO_OPTIMUM, RowSteps
 from everypair.solvers.momentum import ArraySpace, Momentum
 from everypair.solvers.rivals.coordinate import CoordinateDescent
+from everypair.solvers.rivals.hybrids import StochasticDescent, StochasticRows
 from everypair.solvers.rivals.stochastic import VARIANTS, StochasticGradient
 from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
@@ -77,7 +78,7 @@ DESCENDING = [
 RANDOM = [
     Subject(f"sg-{variant}", lambda F, variant=variant: StochasticGradient(F, variant), case=SQUARED)
     for variant in VARIANTS
-]
+] + [Subject(kind.__name__, kind, case=SQUARED) for kind in (StochasticDescent, StochasticRows)]
 descending = pytest.mark.parametrize("subject", DESCENDING, ids=lambda one: one.name)
 
 

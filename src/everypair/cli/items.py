@@ -53,6 +53,17 @@ class ItemsFile:
         """The model with the table."""
         return model if self.items is None else model.describe_items(self.items)
 
+    def names(self, ids: Any, model: Any) -> list[str] | None:
+        """What items are called on a page: their titles, and ids where they have none; None for the ids alone."""
+        from everypair.data.item_table import ItemTable
+
+        own = vars(model).get("state_")
+        table = ItemTable.read(self.items, ids) if self.items is not None else own and own.item_table
+        if table is None or table.title is None:
+            return None
+        every = table.titles(range(len(ids)))
+        return [str(one) if title is None else title for one, title in zip(ids.values.tolist(), every)]
+
     def titles(self, model: Any) -> Titles:
         """What items are called."""
         from everypair.cli.model_files import ids_of

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from everypair.cli.choice import ModelChoice
+from everypair.cli.items import ItemsFile
 from everypair.cli.options import Run, command
 from everypair.cli.reading import Reading
 from everypair.cli.say import show
@@ -16,10 +17,11 @@ from everypair.cli.training import Split
 
 @command
 def report(
-    events: Annotated[Path, typer.Argument(help="File of events.")],
+    events: Annotated[Path, typer.Argument(help="File of events, or a model file beside --test.")],
     choice: ModelChoice,
     reading: Reading,
     cut: Split,
+    file: ItemsFile,
     run: Run,
     output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("report.html"),
     test: Annotated[
@@ -32,6 +34,8 @@ def report(
 
     everypair report events.csv --output report.html
     """
+    from everypair.cli.model_files import ids_of, is_model_file, load_recommender
+    from everypair.data.events import Events
     from everypair.data.matching import IdPair, held_out_matrix
     from everypair.plots import report as write_report
     from everypair.plots.report import check_report
@@ -43,12 +47,33 @@ def report(
     if test is not None and cut != Split():
         raise ValueError(f"{test} is what is held out: leave out --split, --test-share and --since.")
     how = cut.entries
-    model = choice.build()
-    data = reading.read(events, run.quiet)
+    if is_model_file(events):
+        if choice != ModelChoice():
+            raise ValueError(f"{events} is fitted already: leave out the options of models.")
+        if test is None:
+            raise ValueError(f"{events} is a model: name the file of held-out events too, --test FILE.")
+        model = file.described(load_recommender(events))
+        data = Events(model.interactions_, *ids_of(model), None, 0)
+        log = model.state_.log
+    else:
+        model, data = choice.build(), reading.read(events, run.quiet)
+        log = None
     held_out = None
     if test is not None:
-        held_out = held_out_matrix(reading.read(test, run.quiet), IdPair(data.user_ids, data.item_ids), "test")
-    write_report(model, data, held_out, output, title=title, samples=samples, random_state=choice.seed, **how)
+        known = IdPair(data.user_ids, data.item_ids)
+        held_out = held_out_matrix(reading.read(test, run.quiet, log), known, "test")
+    how["item_ids"] = file.names(data.item_ids, model)
+    write_report(
+        model,
+        data,
+        held_out,
+        output,
+        title=title,
+        samples=samples,
+        random_state=choice.seed,
+        test_note=None if test is None else f"the events of {test.name}",
+        **how,
+    )
     if run.json_output:
         show({"output": output})
     else:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import typer
 
 from everypair.cli.say import note, table
-from everypair.progress import Progress
+from everypair.progress import Progress, part_of, shown_stages
 
 SHOWN = ("ndcg", "recall", "precision", "hit_rate", "map", "coverage")
 
@@ -34,8 +34,9 @@ def fitted(model: Any, events: Any, features: dict[str, Any], quiet: bool, callb
     if not iterates:
         if callbacks:
             raise ValueError(f"{type(model).__name__} has no checkpoints: leave out --checkpoint.")
-        return model.fit(events, **features)
-    with Progress(model.max_iter, "sweeps", quiet, at_most=True) as progress:
+        with shown_stages(quiet), part_of(type(model).__name__):
+            return model.fit(events, **features)
+    with Progress(model.most_sweeps, "sweeps", quiet, at_most=True) as progress:
         return model.fit(events, **features, callbacks=[shown_sweeps(progress), *callbacks])
 
 

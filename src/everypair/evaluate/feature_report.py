@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from everypair.evaluate.by_events import LENGTH, ItemGroup, recall_by_events
 from everypair.evaluate.ranking_metrics import rank_users
 from everypair.metrics.means import Metrics
 from everypair.metrics.per_row import metric_lengths, rows_error, user_metric
@@ -31,7 +32,8 @@ class FeatureReport:
 
     ``gain(name)`` is what a part adds to the metric: the score with everything less the score without it, and
     ``gain_error(name)`` the standard error of that, user by user. ``missing`` names the variants that time or Ctrl-C
-    left no room for.
+    left no room for. ``by_events`` has recall@20 of every variant by the number of training events of the item
+    (:func:`~everypair.evaluate.recall_by_events`): side information pays most where items have few.
 
     >>> from everypair.metrics import Metrics
     >>> rows = {"all": Metrics({"ndcg@10": 0.5}, {}), "without words": Metrics({"ndcg@10": 0.4}, {})}
@@ -43,6 +45,7 @@ class FeatureReport:
     rows: dict[str, Metrics]
     missing: tuple[str, ...] = ()
     users: dict[str, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
+    by_events: dict[str, list[ItemGroup]] = field(default_factory=dict, repr=False, compare=False)
 
     def gain(self, part: str) -> float:
         """Score with everything less the score without ``part``; below zero where it hurts."""
@@ -72,6 +75,11 @@ class FeatureReport:
                 row[3:] = [f"{self.gain(part):+.4f}", _error(self.gain_error(part))]
             rows.append(row)
         lines = [in_columns(rows, right=[False, True, True, True, True])]
+        if self.by_events:
+            groups = self.by_events["all"]
+            table = [[f"recall@{LENGTH} by events of the item", *(group.name for group in groups)]]
+            table += [[name, *(f"{group.recall:.4f}" for group in own)] for name, own in self.by_events.items()]
+            lines += ["", in_columns(table, right=[False, *(True for _ in groups)])]
         if self.missing:
             lines.append(f"not measured: {', '.join(self.missing)}")
         return "\n".join(lines)
@@ -130,6 +138,7 @@ def feature_report(
         model = clone(model).set_params(random_state=int(np.random.default_rng().integers(2**31)))
     rows: dict[str, Metrics] = {}
     users: dict[str, NDArray[np.float64]] = {}
+    by_events: dict[str, list[ItemGroup]] = {}
     clock = Clock.start(time_limit)
     try:
         for name, side_information in variants.items():
@@ -150,11 +159,13 @@ def feature_report(
             of_users = user_metric(metric)
             if of_users is not None:
                 users[name] = of_users(ranking)
+            by_events[name] = recall_by_events(fitted.set_output(transform="default"), train, test)
     except KeyboardInterrupt:
         if not rows:
             raise
         warn_interrupted(f"{len(rows)} of {len(variants)} variants are measured.")
-    return FeatureReport(metric, rows, tuple(name for name in variants if name not in rows), users)
+    missing = tuple(name for name in variants if name not in rows)
+    return FeatureReport(metric, rows, missing, users, by_events if len(by_events) == len(rows) else {})
 
 
 def _error(error: float | None) -> str:

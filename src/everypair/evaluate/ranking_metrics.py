@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from everypair.evaluate.by_id import without_ids
+from everypair.evaluate.given_lists import are_lists, metrics_of_lists
 from everypair.metrics.means import Metrics
 from everypair.metrics.patterns import Matrix, positive_pattern, stored_pattern, to_csr, without
 from everypair.metrics.per_row import check_average
@@ -50,7 +51,9 @@ def ranking_metrics(
     Parameters
     ----------
     model
-        Any object with ``score_users(users=…, interactions=…)``, see `ScoresUsers`.
+        Any object with ``score_users(users=…, interactions=…)``, see `ScoresUsers`. Or the lists of another system: a
+        data frame or a dict with the columns user, item and rank (or score), which has the metrics of its first k
+        places.
     train
         users × items, sparse or dense: what the model was fitted on. Its pairs, dislikes included, are not
         ranked. ``None`` is for ``fold_in`` only. This, ``test`` and ``fold_in`` may be events too, which are matched
@@ -78,9 +81,9 @@ def ranking_metrics(
     Returns
     -------
     dict
-        ``precision@k``, ``recall@k``, ``ndcg@k``, ``hit_rate@k``, ``map@k``, ``mean_precision@k``, ``coverage@k`` for
-        every k, and ``nhlu``, ``map``, ``auc``, as defined in `everypair.metrics`. Its ``standard_errors`` holds the
-        standard error of each (but coverage) over users, its ``interval(name)`` 95 %.
+        ``precision@k``, ``recall@k``, ``ndcg@k``, ``hit_rate@k``, ``map@k``, ``mrr@k``, ``mean_precision@k``,
+        ``coverage@k`` for every k, and ``nhlu``, ``map``, ``auc``, as defined in `everypair.metrics`. Its
+        ``standard_errors`` holds the standard error of each (but coverage) over users, its ``interval(name)`` 95 %.
 
     Examples
     --------
@@ -94,6 +97,9 @@ def ranking_metrics(
     >>> ranking_metrics(Popularity(), train, test, ks=[1])["precision@1"]
     0.5
     """
+    if train is not None and fold_in is None and are_lists(model):
+        check_average(average)
+        return metrics_of_lists(model, train, test, check_lengths(ks), repeats, average)
     if not hasattr(model, "score_users"):
         raise TypeError(
             f"{type(model).__name__} does not rank items for users: give a fitted recommender, then train and test."

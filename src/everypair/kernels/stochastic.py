@@ -147,3 +147,46 @@ def random_updates(
             descend(i, 1, slow, rank, learning_rate, gu, left_sums, U)
             descend(j, 1, slow, rank, learning_rate, gv, right_sums, V)
     return counter
+
+
+@njit(**OPTIONS)
+def row_gradient(
+    loss_code: Any, i: Any, e: Any, share: Any, indices: Any, c: Any, y: Any, values: Any, p: Any, q: Any, V: Any,
+    sigma: Any, pulled: Any, ridge: Any, free: Any, u: Any, g: Any,
+) -> None:  # fmt: skip
+    """Fill g with r_e v_j + share · (p_i σ ∘ u − pulled_i + λ_i u): of row i's pairs one, of the rest a share."""
+    j = indices[e]
+    s = 0.0
+    for l in range(len(u)):
+        s += u[l] * V[j, l]
+    _, slope, _ = loss_terms(loss_code, np.float64(y[e]), s)
+    r = np.float64(c[e]) * slope - np.float64(p[i]) * q[j] * (s - values[e])
+    for l in range(len(u)):
+        g[l] = (r * V[j, l] + share * (p[i] * sigma[l] * u[l] - pulled[i, l] + ridge[i] * u[l])) * free[l]
+
+
+@njit(**OPTIONS)
+def row_updates(
+    start: Any, stop: Any, loss_code: Any, indptr: Any, indices: Any, c: Any, y: Any, values: Any, p: Any, q: Any,
+    V: Any, sigma: Any, pulled: Any, ridge: Any, free: Any, learning_rate: Any, seed: Any, U: Any, sums: Any,
+) -> None:  # fmt: skip
+    """Take |Ω_i| random steps on every row of [start, stop), the other side fixed; one without pairs is solved.
+
+    A row's random numbers depend on the seed and its position alone.
+    """
+    g = np.empty(U.shape[1])
+    for i in range(start, stop):
+        stored = indptr[i + 1] - indptr[i]
+        if stored == 0:
+            for l in range(U.shape[1]):
+                curvature = np.float64(p[i]) * sigma[l] + ridge[i]
+                if free[l] and curvature > 0:
+                    U[i, l] = pulled[i, l] / curvature
+        counter = mixed(seed + np.uint64(i) * _STRIDE)
+        for _ in range(stored):
+            counter += _STRIDE
+            e = indptr[i] + np.int64(mixed(counter) % np.uint64(stored))
+            row_gradient(
+                loss_code, i, e, 1.0 / stored, indices, c, y, values, p, q, V, sigma, pulled, ridge, free, U[i], g
+            )
+            descend(i, 1, 0, U.shape[1], learning_rate, g, sums, U)

@@ -72,6 +72,15 @@ def map_at_k(scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, 
     return _at_k("map", scores, truth, k, exclude, average)
 
 
+def mrr_at_k(scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test") -> float:
+    """1 over the place of the first positive, 0 where none is among the first k: the mean reciprocal rank.
+
+    >>> mrr_at_k([[0.9, 0.5, 0.1]], [[0, 1, 1]], k=2)
+    0.5
+    """
+    return _at_k("mrr", scores, truth, k, exclude, average)
+
+
 def mean_precision_at_k(
     scores: Any, truth: Matrix, k: int, exclude: Matrix | None = None, average: str = "test"
 ) -> float:

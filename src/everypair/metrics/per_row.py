@@ -4,6 +4,7 @@ With the positives' 0-based ranks r_1 < … < r_p of a row and hits_k the number
 
     precision@k = hits_k / k                   recall@k   = hits_k / p
     hit_rate@k  = [hits_k > 0]                 map@k      = Σ_{r_t<k} t / (r_t + 1) / min(k, p)
+    mrr@k       = 1 / (r_1 + 1) where r_1 < k, else 0
     mean_precision@k = (1/k) Σ_{j=1..k} precision@j, which is ESL's (52)
     ndcg@k      = Σ_{r_t<k} 1/log₂(r_t + 2) / Σ_{t=0..min(k,p)−1} 1/log₂(t + 2)
     nhlu        = Σ_t 2^(−r_t/4) / Σ_{t=0..p−1} 2^(−t/4)
@@ -80,6 +81,15 @@ def average_precision(ranking: Ranking, k: int | None = None) -> Values:
     return _ratio(ranking.sum_rows(np.where(ranking.ranks < k, gains, 0.0)), np.minimum(ranking.n_positives, k))
 
 
+def reciprocal_rank(ranking: Ranking, k: int) -> Values:
+    """1 over the place of the first positive, 0 where none is among the first k."""
+    places = np.where(ranking.ranks < k, 1 / (ranking.ranks + 1.0), 0.0)
+    first = np.zeros(len(ranking.n_positives))
+    there = ranking.n_positives > 0
+    first[there] = places[ranking.indptr[:-1][there]]
+    return _ratio(first, there)
+
+
 def mean_precision(ranking: Ranking, k: int) -> Values:
     """Mean of precision@1 … precision@k, to which a positive of rank r < k adds (1/k) Σ_{j=r+1..k} 1/j."""
     places = np.minimum(ranking.ranks, k).astype(np.float64)
@@ -107,6 +117,7 @@ AT_K: dict[str, Callable[[Ranking, int], Values]] = {
     "hit_rate": hit_rate,
     "map": average_precision,
     "mean_precision": mean_precision,
+    "mrr": reciprocal_rank,
 }
 WHOLE_LIST: dict[str, Callable[[Ranking], Values]] = {
     "nhlu": half_life_utility,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from everypair.evaluate.by_events import ItemGroup, grouped_by_events, hits
 from everypair.evaluate.ranking_metrics import rank_users
 from everypair.metrics.lists import beyond_accuracy
 from everypair.metrics.means import Metrics
@@ -39,6 +39,7 @@ class MeasuredModel:
     lists: Metrics
     by_activity: list[Group]
     by_popularity: list[Group]
+    by_events: list[ItemGroup]
     exposure: Array  # cumulative share of recommendations by items, the most popular first
     recommended: Array  # of the users with a test positive
 
@@ -60,20 +61,10 @@ def measure_model(name: str, model: Any, train: Any, test: Any) -> MeasuredModel
         beyond_accuracy(recommended, train, test, [LENGTH], users=users),
         grouped(np.diff(seen.indptr)[users], quality),
         grouped(popularity[positives[users].indices], recommended_positives.astype(float)),
+        grouped_by_events(popularity[positives[users].indices], recommended_positives),
         exposure(recommended, popularity),
         recommended,
     )
-
-
-def hits(lists: Array, positives: Any) -> NDArray[np.bool_]:
-    """Whether each positive, in row-major order, is in its row's list.
-
-    >>> import scipy.sparse as sp
-    >>> hits(np.array([[2, 0], [1, -1]]), sp.csr_array([[1, 1, 0], [0, 1, 1]])).tolist()
-    [True, False, True, False]
-    """
-    owner = np.repeat(np.arange(len(lists)), np.diff(positives.indptr))
-    return np.asarray((lists[owner] == positives.indices[:, None]).any(axis=1))
 
 
 def grouped(sizes: Array, values: Array, groups: int = GROUPS) -> list[Group]:

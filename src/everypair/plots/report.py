@@ -251,7 +251,16 @@ def _groups(measured: MeasuredModel, floor: MeasuredModel) -> str:
         drawing, axes = new_figure()
         charts.draw_groups(axes, groups, across, up)
         pictures.append(page.figure(to_svg(drawing, name), caption, "Fifths, from few events to many."))
-    return page.section("For whom, and for what", "Where the quality comes from.", page.figures(pictures))
+    rows = [
+        (own.name, f"{own.entries:,}", _signed(own.recall, own.error), _signed(other.recall, other.error))
+        for own, other in zip(measured.by_events, floor.by_events)
+    ]
+    return page.section(
+        "For whom, and for what",
+        f"Where the quality comes from; below, test entries found in the first {LENGTH} by events of the item.",
+        page.figures(pictures),
+        page.table(["events of the item", "test entries", measured.name, floor.name], rows),
+    )
 
 
 def _catalogue(measured: MeasuredModel, floor: MeasuredModel, train: Any) -> str:

@@ -9,6 +9,7 @@
              solved by "tron" under "auto" and "newton" too
 "gradient", "nonlinear-cg", "gradient-region"   the same by gradients alone: to be compared with
 "sg-reform", "sg-bsearch", "sg-dense"   stochastic gradient, built-in losses: to be compared with, not to be used
+"sg-descent", "sg-rows"   the same with the pairs outside Ω by Gram matrices
 """
 
 from __future__ import annotations
@@ -28,18 +29,24 @@ from everypair.solvers.loop import Solver
 from everypair.solvers.momentum import ArraySpace, Momentum
 from everypair.solvers.preconditioner import Spectrum
 from everypair.solvers.rivals.coordinate import CoordinateDescent
+from everypair.solvers.rivals.hybrids import StochasticDescent, StochasticRows
 from everypair.solvers.rivals.stochastic import VARIANTS, StochasticGradient
 from everypair.solvers.side import SideSteps
 from everypair.solvers.state import Factors
 
 STOCHASTIC = tuple(f"sg-{variant}" for variant in VARIANTS)
+HYBRIDS: dict[str, type[StochasticDescent | StochasticRows]] = {
+    "sg-descent": StochasticDescent,
+    "sg-rows": StochasticRows,
+}
 ROW_METHODS = ("auto", "newton", "block", "als")
-CLASSES: dict[str, type[Alternating | CoordinateDescent | StochasticGradient]] = {
+CLASSES: dict[str, type[Alternating | CoordinateDescent | StochasticGradient | StochasticRows]] = {
     **dict.fromkeys((*ROW_METHODS, *SIDE_METHODS), Alternating),
     "cd": CoordinateDescent,
     **dict.fromkeys(STOCHASTIC, StochasticGradient),
+    **HYBRIDS,
 }
-SOLVERS = (*ROW_METHODS, "cd", *SIDE_METHODS, *STOCHASTIC)
+SOLVERS = (*ROW_METHODS, "cd", *SIDE_METHODS, *STOCHASTIC, *HYBRIDS)
 GRADIENT_STEPS = 10  # of first-order methods in each half-sweep
 BLOCK = 32
 
@@ -112,6 +119,8 @@ def solver_maker(
     def make(objective: Objective) -> Solver[Factors]:
         if name == "cd":
             return CoordinateDescent(objective)
+        if name in HYBRIDS:
+            return HYBRIDS[name](objective, random_state=seed)
         if name in STOCHASTIC:
             return StochasticGradient(objective, variant=name.removeprefix("sg-"), random_state=seed)
         if name in SIDE_METHODS:

@@ -19,6 +19,7 @@ from everypair.kernels.cholesky import room_for
 from everypair.kernels.item_regression import gather_pairs, link_uses, solve_columns
 from everypair.parallel import Chunk, even_chunks, run_chunks, single_threaded_blas
 from everypair.problem.item_gram import ItemColumns, ItemGram, dense_gram
+from everypair.progress import stage
 from everypair.types import Array
 
 ROWS_AT_ONCE = 256
@@ -66,6 +67,7 @@ def regress(
     scratch: dict[int, tuple[Array, ...]] = {}
     order = _similar_together(nearest, within)
     for chunk in even_chunks(n_targets, together):
+        stage(f"{chunk[0]:,} of {n_targets:,} items")
         targets = order[slice(*chunk)]
         own[:] = 0
         link_uses(targets, nearest, sizes, within, first_use, next_use)

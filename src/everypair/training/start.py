@@ -49,10 +49,13 @@ def start_rows(side: int, count: int, layout: Layout, dtype: Any, random: np.ran
     return theta
 
 
-def warm_start(objective: Objective, layout: Layout, random: np.random.Generator, model: Any) -> Factors:
+def warm_start(
+    objective: Objective, layout: Layout, random: np.random.Generator, model: Any, places: Array | None = None
+) -> Factors:
     """A random start whose right factors are those of a fitted ``model`` of any rank, as far as they go.
 
-    A side with features keeps its random start: its factors follow from weights.
+    A side with features keeps its random start: its factors follow from weights. ``places`` says which of the model's
+    right entities each one is, −1 for those that it does not know: they begin at random. Without it all are the same.
     """
     start = random_start(objective, layout, random)
     if model is None:
@@ -60,17 +63,19 @@ def warm_start(objective: Objective, layout: Layout, random: np.random.Generator
     left, right = getattr(model, "user_factors_", None), getattr(model, "item_factors_", None)
     if left is None or right is None:
         raise TypeError(f"start must be a fitted model with factors, got {type(model).__name__}.")
-    if (len(left), len(right)) != (len(start.left), len(start.right)):
+    if places is None and (len(left), len(right)) != (len(start.left), len(start.right)):
         raise ValueError(
             f"start was fitted on {len(left)} × {len(right)} entities, interactions have {len(start.left)} × "
-            f"{len(start.right)}: a start needs the same users and items."
+            f"{len(start.right)}: without ids a start needs the same users and items."
         )
     if objective.embeddings[RIGHT].features is not None:
         return start
     strongest = principal_axes(left, right)[:, : layout.rank]
-    start.right[:, : strongest.shape[1]] = strongest
+    known = np.arange(len(strongest)) if places is None else np.flatnonzero(places >= 0)
+    taken = strongest if places is None else strongest[places[known]]
+    start.right[known, : taken.shape[1]] = taken
     if start.right_parameters is not None:
-        start.right_parameters[:, : strongest.shape[1]] = strongest
+        start.right_parameters[known, : taken.shape[1]] = taken
     return start
 
 

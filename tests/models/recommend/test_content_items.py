@@ -9,7 +9,10 @@ from sklearn.exceptions import NotFittedError
 from everypair import Blend, ContentItems, ItemItem, OneClassMF, read_events
 from everypair.data.events import Events
 from everypair.features import table_features
+from everypair.features.matrix import Features
+from everypair.models.recommend import content_ridge
 from everypair.models.registry import ESTIMATORS
+from everypair.testing.journey import from_json_and_arrays
 from everypair.testing.recommender import RecommenderContract, block_matrix, group_of
 
 MATRIX, HELD_OUT = block_matrix()
@@ -46,6 +49,11 @@ class TestContentItems(RecommenderContract):
 
     def make_model(self, **params):
         return Informed(**params)
+
+
+class TestRidge(TestContentItems):
+    def make_model(self, **params):
+        return Informed(**{"reg": 1.0, **params})
 
 
 class TestDense(TestContentItems):
@@ -86,15 +94,16 @@ def test_scores_are_sums_of_cosines(form, exponent):
     np.testing.assert_allclose(shown[1][0], np.sort(expected[2])[::-1], atol=1e-12)
 
 
+@pytest.mark.parametrize("reg", [None, 0.5])
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
-def test_a_row_does_not_depend_on_its_company(form):
+def test_a_row_does_not_depend_on_its_company(form, reg):
     likes, counts = problem(users=300, items=60)
-    model = ContentItems().fit(likes, item_features=form(counts))
+    model = ContentItems(reg=reg).fit(likes, item_features=form(counts))
     items, scores = model.recommend(n=60, exclude_seen=False)
     for users in ([7], [290, 7, 3]):
         for one, other in zip(model.recommend(users, n=60, exclude_seen=False), (items, scores)):
             assert np.array_equal(one, other[users])
-    two = ContentItems(n_threads=2).fit(likes, item_features=form(counts))
+    two = ContentItems(reg=reg, n_threads=2).fit(likes, item_features=form(counts))
     assert np.array_equal(two.recommend(n=60, exclude_seen=False)[1], scores)
     assert np.array_equal(two.score_users(), model.score_users())
 
@@ -150,6 +159,75 @@ def test_new_items_are_read_as_training_read_its_own(form):
     assert not model.score_users()[:, 25].any()
 
 
+def left_out(x, y, known, reg, item):
+    """What the ridge regression of every user's events on features says of an item that it has not seen."""
+    rows = known & (np.arange(len(x)) != item)
+    b = np.linalg.solve(x[rows].T @ x[rows] + reg * np.eye(x.shape[1]), x[rows].T @ y[:, rows].T)
+    return x[item] @ b
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_with_a_ridge_every_item_is_predicted_without_itself(form):
+    likes, counts = problem()
+    likes[0, :4] = [-1, 1, 0, -1]
+    likes[:, 6] = 0  # known by content alone
+    fresh = problem(seed=3)[1][:4]
+    model = ContentItems(reg=0.7, dtype="float64").fit(likes, item_features=form(counts))
+    x, known, base = compared(counts, counts, 1.0), np.abs(likes).sum(axis=0) > 0, 1e-3 * (likes > 0).mean(axis=0)
+    expected = base + np.array([left_out(x, likes, known, 0.7, item) for item in range(25)]).T
+    np.testing.assert_allclose(model.score_users(), expected, atol=1e-10)
+    np.testing.assert_allclose(model.score_users(interactions=likes[3:5]), expected[3:5], atol=1e-10)
+    shown = model.recommend([2], n=25, exclude_seen=False)
+    np.testing.assert_allclose(shown[1][0], np.sort(expected[2])[::-1], atol=1e-10)
+    for item in (20, 1):  # one that the user does not have, and one that they have
+        why = model.explain(0, item)
+        assert why.score == pytest.approx(model.score_pairs([0], [item])[0])
+        for shares in (why.contributions, why.feature_contributions):
+            assert why.base + shares.sum() == pytest.approx(why.score)
+        assert item not in why.items
+    assert model.add_items(features=form(fresh)).tolist() == [25, 26, 27, 28]
+    new = compared(fresh, counts, 1.0)
+    b = np.linalg.solve(x[known].T @ x[known] + 0.7 * np.eye(12), x[known].T @ likes[:, known].T)
+    np.testing.assert_allclose(model.score_users()[:, 25:], (new @ b).T, atol=1e-10)
+    assert np.array_equal(from_json_and_arrays(model).score_users(), model.score_users())
+    large = ContentItems(reg=1e9, dtype="float64").fit(likes, item_features=form(counts))
+    cosines = ContentItems(dtype="float64").fit(likes, item_features=form(counts))
+    want = cosines.score_users() - base - likes  # an item that the user has is no neighbour of itself
+    np.testing.assert_allclose((large.score_users() - base) * 1e9, want, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_beyond_the_leading_directions_all_weigh_alike(form, monkeypatch):
+    monkeypatch.setattr(content_ridge, "LEADING", 3)
+    likes, counts = problem()
+    model = ContentItems(reg=0.7, dtype="float64").fit(likes, item_features=form(counts))
+    x = compared(counts, counts, 1.0)
+    leading, squares, others = content_ridge.leading_directions(Features(x), 1)
+    assert others == pytest.approx((np.trace(x.T @ x) - squares.sum()) / 9)
+    unit = leading / np.sqrt(squares)
+    np.testing.assert_allclose(unit.T @ unit, np.eye(3), atol=1e-8)
+    np.testing.assert_allclose(np.einsum("ij,ij->j", x @ unit, x @ unit), squares)
+    M = unit @ np.diag(1 / (squares + 0.7)) @ unit.T + (np.eye(12) - unit @ unit.T) / (others + 0.7)
+    kernel = x @ M @ x.T
+    h = np.diag(kernel)
+    expected = 1e-3 * likes.mean(axis=0) + (likes @ kernel - likes * h) / (1 - h)
+    np.testing.assert_allclose(model.score_users(), expected, atol=1e-8)
+
+
+def test_the_ridge_is_chosen_by_the_lists_of_held_out_items():
+    random = np.random.default_rng(0)
+    groups = random.integers(0, 6, 200)
+    common = random.random((200, 10)) < 0.6  # what half of all items say tells nothing
+    content = np.hstack([np.eye(6)[groups], common])
+    likes = (random.random((300, 200)) < 0.3 * (random.integers(0, 6, 300)[:, None] == groups)) * 1.0
+    model = ContentItems(reg="auto").fit(likes, item_features=content)
+    assert model.reg_ in content_ridge.RIDGES
+    again = ContentItems(reg=model.reg_).fit(likes, item_features=content)
+    assert np.array_equal(again.score_users(), model.score_users())
+    single = np.eye(200)[:20]  # nobody has anything beside what is held out
+    assert ContentItems(reg="auto").fit(single, item_features=content).reg_ is None
+
+
 def test_a_user_without_events_gets_popular_items():
     likes, counts = problem()
     model = ContentItems().fit(likes, item_features=counts)
@@ -188,6 +266,8 @@ def test_what_cannot_be_meant_is_refused():
         ContentItems().fit(likes, item_features=counts[:4])
     with pytest.raises(ValueError, match="idf_exponent must be a finite number ≥ 0"):
         ContentItems(idf_exponent=-1).fit(likes, item_features=counts)
+    with pytest.raises(ValueError, match="reg must be a finite number > 0"):
+        ContentItems(reg=0).fit(likes, item_features=counts)
     model = ContentItems().fit(likes, item_features=counts)
     with pytest.raises(ValueError, match="not by features of theirs"):
         model.recommend(features=counts[:1])

@@ -12,10 +12,17 @@ from everypair.features.feature_map import FeatureMap
 from everypair.features.rarity import RarityScaling, scaled_text
 from everypair.models.estimator import FittedAttribute
 from everypair.models.parameters import Threads, checked, estimator, number, parameter
+from everypair.models.recommend.content_ridge import ContentRidge, choose_reg
 from everypair.models.recommend.content_state import ContentState
-from everypair.models.recommend.item_item_state import base_of
+from everypair.models.recommend.item_item_state import base_of, signs
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.training_data import training_data
+from everypair.parallel import resolve_threads
+
+
+def _checked_reg(name: str, value: Any) -> float | str | None:
+    """None, "auto", or a number above 0."""
+    return value if value is None or (isinstance(value, str) and value == "auto") else number(above=0)(name, value)
 
 
 @estimator
@@ -25,12 +32,19 @@ class ContentItems(Threads, Recommender):
     x_i are the features of item i, rare ones weighing more (idf^``idf_exponent``; counts become 1 + ln count first), in
     a row of length 1; y_ui is 1 for a like and −1 for a dislike. Nothing is trained and nothing is learnt of other
     users, so one event and an item nobody has seen are enough: the model for users with a single event, and a part for
-    a :class:`~everypair.Blend` beside models that learn from events. A thousandth of an item's share of all users is
-    added to its scores, as in :class:`~everypair.ItemItem`: it orders what content does not tell apart.
+    a :class:`~everypair.Blend` beside models that learn from events.
+
+    With ``reg`` what many items have in common says less: scores are those of a ridge regression of a user's events on
+    the features of all items that have events, every item predicted without itself
+    (:mod:`everypair.models.recommend.content_ridge`). As reg grows it becomes the sum of cosines.
+
+    A thousandth of an item's share of all users is added to its scores, as in :class:`~everypair.ItemItem`: it orders
+    what content does not tell apart.
 
     Attributes
     ----------
     content_ : X (n × d), sparse or dense as the features are.
+    reg_ : the ridge that was used, or ``None``.
 
     Examples
     --------
@@ -50,11 +64,18 @@ class ContentItems(Threads, Recommender):
     idf_exponent: float = parameter(
         1.0, "power of idf in the weight of a feature; 0 weighs all features alike.", number(least=0)
     )
+    reg: float | str | None = parameter(
+        None,
+        'ridge λ of a regression of every user\'s events on features; None is the sum of cosines, "auto" takes the '
+        "best by the lists of items that are held out.",
+        _checked_reg,
+    )
     dtype: str = parameter("float32", '"float32" or "float64".', lambda name, value: check.float_dtype(value))
 
     fitted_class: ClassVar[type] = ContentState
     reads_features: ClassVar[tuple[bool, bool]] = (False, True)
     content_ = FittedAttribute()
+    reg_ = FittedAttribute()
 
     def fit(self, interactions: Any, *, item_features: Any = None) -> Self:
         """Read interactions, events or a matrix as :meth:`OneClassMF.fit` takes, and a row of features per item."""
@@ -69,10 +90,17 @@ class ContentItems(Threads, Recommender):
         reader = FeatureMap.of(data.features[1], "item_features")
         raw = reader(data.features[1], matrix.shape[1], values.dtype)
         scaling = RarityScaling.of(raw, values.idf_exponent, scaled_text(reader))
+        content, reg, ridge = scaling(raw), values.reg, None
+        threads = resolve_threads(values.n_threads)
+        if reg == "auto":
+            reg = choose_reg(content, signs(matrix), threads)
+        if reg is not None:
+            known = np.bincount(matrix.indices, minlength=matrix.shape[1]) > 0
+            ridge = ContentRidge.of(content, known, reg, threads)
         self.state_ = data.named(
             ContentState(
-                content=scaling(raw), reader=reader, scaling=scaling,
-                base=base_of(matrix, np.ones(matrix.shape[0])), interactions=matrix,
+                content=content, reader=reader, scaling=scaling, base=base_of(matrix, np.ones(matrix.shape[0])),
+                interactions=matrix, ridge=ridge,
             )
         )  # fmt: skip
         return self

@@ -65,6 +65,6 @@ class OneClassParameters(SideParameters, Training):
         '"newton" solves rows by Newton–CG, and a side with features or a graph by trust-region Newton ("tron"); '
         '"auto" is that with both sides balanced and momentum between sweeps, everypair.Newton(cg_steps=…) sets '
         'steps; "tron" moves all parameters of a side together; "newton-linesearch", "gradient", "nonlinear-cg", '
-        '"gradient-region", "block", "als", "cd", "sg-reform", "sg-bsearch" and "sg-dense" are there to be compared '
-        "(see everypair.solvers.choose).",
+        '"gradient-region", "block", "als", "cd", "sg-reform", "sg-bsearch", "sg-dense", "sg-descent" and "sg-rows" '
+        "are there to be compared (see everypair.solvers.choose).",
     )

@@ -22,6 +22,7 @@ from everypair.models.recommend.item_item_state import (
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.training_data import training_data
 from everypair.problem.item_gram import ItemGram, degree_weights, dense_gram
+from everypair.progress import stage
 from everypair.solvers.item_regression import ItemRidge, closed_form, closed_form_by_users, regress
 from everypair.types import Array
 
@@ -113,9 +114,12 @@ class ItemItem(Threads, Recommender):
             features = reader(data.features[1], matrix.shape[1], dtype)
         empty = np.bincount(matrix.indices, minlength=matrix.shape[1]) == 0
         if neighbors is None:
+            stage(f"all coefficients of {matrix.shape[1]:,} items")
             coefficients = _all_neighbors(matrix, weights, ridge, values.memory_mb)
         else:
+            stage(f"the Gram matrix of {matrix.shape[1]:,} items")
             gram = ItemGram.of(matrix, weights, dtype, values.memory_mb, threads)
+            stage(f"neighbours of {matrix.shape[1]:,} items")
             nearest = gram.nearest(min(neighbors, matrix.shape[1]), threads)
             coefficients = regress(gram, nearest, gram.columns, ridge, threads)[gram.label][:, gram.label]
             if features is not None and empty.any() and not empty.all():

@@ -73,8 +73,9 @@ class OneClassMF(OneClassParameters, FactorizationAttributes, Recommender):
         ``item_graph`` are square matrices of similarities ≥ 0 (see :func:`everypair.features.knn_graph`).
         ``validation``, held-out positives of the same users, is measured after each sweep and stops the training if
         ``patience`` is set. A callback gets a :class:`~everypair.solvers.loop.Sweep` and stops the training by
-        returning ``True``. Ctrl-C keeps what was learnt. ``start``, a fitted model of the same users and items and of
-        any rank, is where training begins instead of at random.
+        returning ``True``. Ctrl-C keeps what was learnt. ``start``, a fitted model of any rank, is where training
+        begins instead of at random: last night's, whose items are matched by id (new ones begin at random), or one of
+        a matrix of the same users and items.
 
         ``client``, a ``distributed.Client`` or a :class:`~everypair.distribute.Cluster`, trains on a Dask cluster:
         interactions may then be a folder of event files or a Dask data frame too, and the factors have the same

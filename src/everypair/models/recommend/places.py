@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Protocol
 
+from everypair.data.matching import IdPair, find_alike
 from everypair.data.pairs import Counted, Pairs
 from everypair.data.weighting import DegreeWeighting
 from everypair.models.recommend.cold import learnt_newcomers
 from everypair.models.recommend.factorization import OneClassState
 from everypair.models.recommend.plan import Plan
+from everypair.models.recommend.recommender import known_ids
 from everypair.models.recommend.side import SideData, read_sides
 from everypair.models.recommend.training_data import TrainingData, training_data
 from everypair.parallel import resolve_threads
@@ -108,7 +110,8 @@ class Here:
             data.pairs, plan.loss, plan.negatives, plan.ridge, layout=plan.layout, dtype=plan.dtype,
             n_threads=self.n_threads, side_information=information, negative_loss=plan.negative_loss,
         )  # fmt: skip
-        begin = warm_start(objective, plan.layout, plan.random, arguments.start)
+        places = places_in(arguments.start, data.source.ids)
+        begin = warm_start(objective, plan.layout, plan.random, arguments.start, places)
         make_solver = solver_maker(plan.solver, plan.layout.columns, int(plan.random.integers(2**31)))
         outcome = train(
             make_solver(objective), begin, plan.rules, validate=validate, callbacks=tuple(arguments.callbacks),
@@ -121,6 +124,19 @@ class Here:
             **learnt_fields(objective, outcome, plan.layout, data.sides),
         )  # fmt: skip
         return data.source.named(learnt_newcomers(state, data.sides, self.n_threads))
+
+
+def places_in(start: Any, ids: IdPair | None) -> Any:
+    """Which of the items of a fitted model each item is, by id; None where one of them has no ids."""
+    have = known_ids(start)
+    if have is None or ids is None:
+        return None
+    places = find_alike(have.items, ids.items)
+    if (places < 0).all():
+        raise ValueError(
+            f"start knows none of the {len(places)} items, such as {ids.items[0]!r}: it is another model's."
+        )
+    return places
 
 
 def learnt_fields(

@@ -17,6 +17,7 @@ from everypair.check import integer, number
 from everypair.kernels.losses import CUSTOM
 from everypair.kernels.stochastic import BSEARCH, DENSE, REFORM, SampledTerms, random_updates
 from everypair.problem.layout import LEFT, RIGHT
+from everypair.problem.losses import Loss
 from everypair.problem.objective import Objective
 from everypair.solvers.state import Factors
 from everypair.types import Array
@@ -70,13 +71,8 @@ class StochasticGradient:
     ) -> None:
         if variant not in VARIANTS:
             raise ValueError(f"variant must be one of {', '.join(map(repr, VARIANTS))}, got {variant!r}.")
-        if not np.isfinite(learning_rate) or learning_rate <= 0:
-            raise ValueError(f"learning_rate must be a finite number > 0, got {learning_rate!r}.")
-        if objective.loss.code == CUSTOM:
-            raise ValueError(
-                f"stochastic gradient knows the built-in losses only, not {objective.loss.name!r}; "
-                'choose the solver "newton" or "block" instead.'
-            )
+        self.learning_rate = checked_rate(learning_rate)
+        check_loss(objective.loss)
         m, n = (side.n_rows for side in objective.rows)
         stored = len(objective.rows[LEFT].indices)
         if updates is None:
@@ -89,7 +85,6 @@ class StochasticGradient:
             )
         self.objective = objective
         self.variant = variant
-        self.learning_rate = float(learning_rate)
         self.updates = updates
         left = objective.rows[LEFT]
         self._only_stored = variant == "reform" and not (left.this_weights.any() and left.other_weights.any())
@@ -134,31 +129,35 @@ class StochasticGradient:
         if state is not self._last:
             self._begin_anew()
         left, right = np.array(state.left, order="C"), np.array(state.right, order="C")
+        self.move(left, right)
+        self._last = Factors(left, right, self.objective.value(left, right))
+        return self._last
+
+    def move(self, left: Array, right: Array) -> None:
+        """The stated number of random updates, in place."""
         rank = left.shape[1]
         slow = max(1, round(self.slow_share * rank)) if self.slow_share > 0 and rank > 1 else 0
         wait = max(0, self._wait - self._taken) if slow else 0
         self._counter = np.uint64(
             random_updates(
                 VARIANTS[self.variant], self.objective.loss.code, self.terms(rank), self.n_terms, self.updates,
-                self.learning_rate, slow, wait, self._counter, left, right, *self._sums,
+                self.learning_rate, slow, wait, self._counter, left, right, *self.sums,
             )
         )  # fmt: skip
         self._taken += self.updates
-        self._last = Factors(left, right, self.objective.value(left, right))
-        return self._last
 
     def memory(self) -> dict[str, Any]:
         """The rows' sums G, how many updates they are of, and the random numbers."""
-        return {"sums": self._sums, "taken": self._taken, "counter": int(self._counter)}
+        return {"sums": self.sums, "taken": self._taken, "counter": int(self._counter)}
 
     def recall(self, memory: dict[str, Any], state: Factors) -> None:
         """Go on from what :meth:`memory` said, at the state it was said of."""
-        self._sums, self._taken = memory["sums"], memory["taken"]
+        self.sums, self._taken = memory["sums"], memory["taken"]
         self._counter, self._last = np.uint64(memory["counter"]), state
 
     def _begin_anew(self) -> None:
         """No update was taken."""
-        self._sums = tuple(np.full((side.n_rows, 2), self.first_sum) for side in self.objective.rows)
+        self.sums = tuple(np.full((side.n_rows, 2), self.first_sum) for side in self.objective.rows)
         self._taken = 0
 
     def _rows_or_positions(self) -> tuple[Array, Array]:
@@ -173,3 +172,17 @@ class StochasticGradient:
                 positions = np.zeros((left.n_rows, self.objective.rows[RIGHT].n_rows), np.int32)
                 positions[every_row, left.indices] = np.arange(1, len(every_row) + 1)
         return rows, positions
+
+
+def checked_rate(learning_rate: float) -> float:
+    """Return a learning rate, or refuse what is none."""
+    return number("learning_rate", learning_rate, above=0)
+
+
+def check_loss(loss: Loss) -> None:
+    """Refuse a loss of the user's own, which these kernels cannot call."""
+    if loss.code == CUSTOM:
+        raise ValueError(
+            f"stochastic gradient knows the built-in losses only, not {loss.name!r}; "
+            'choose the solver "newton" or "block" instead.'
+        )

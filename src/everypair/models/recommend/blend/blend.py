@@ -13,7 +13,7 @@ from everypair.data.pairs import Pairs
 from everypair.data.splits import hold_out
 from everypair.metrics.patterns import positive_pattern
 from everypair.models.estimator import FittedAttribute
-from everypair.models.parameters import Threads, checked, estimator, parameter
+from everypair.models.parameters import Iterating, Threads, checked, estimator, parameter
 from everypair.models.recommend.blend.foreign import value_of
 from everypair.models.recommend.blend.members import check_members, reads_features
 from everypair.models.recommend.blend.scale import scale_gram, scaled, zero_of
@@ -26,6 +26,8 @@ from everypair.models.recommend.one_class import OneClassMF
 from everypair.models.recommend.positions import KINDS
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.training_data import TrainingData, training_data
+from everypair.progress import part_of, stage
+from everypair.solvers.loop import Sweep
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
 
 LESSER_WEIGHT = 0.3  # of an ItemItem and a ContentItems beside the 1 of every other member
@@ -112,7 +114,8 @@ class Blend(Threads, Recommender):
             if self.weights is None and not positive_pattern(test, "held-out entries").nnz:
                 searched = ()  # so few entries that none is held out
         if searched:
-            final, interrupted = _fitted(models, reads, train, data)
+            with part_of("on a part, to weigh them"):
+                final, interrupted = _fitted(models, reads, train, data)
             if not interrupted:
                 values = [value_of(model, train) for model in final]
                 weights, search = search_weights(
@@ -197,8 +200,13 @@ def _fitted(
     for model, able in zip(models, reads):
         features = {f"{kind}_features": data.features[side] for side, kind in enumerate(KINDS) if able[side]}
         try:
-            with inner_fits():
-                done.append(clone(model).fit(training, **features))
+            name = type(model).__name__
+            fresh: Any = clone(model)
+            if isinstance(fresh, Iterating):
+                features["callbacks"] = [said_sweep]
+            with inner_fits(), part_of(f"{name} ({len(done) + 1} of {len(models)})"):
+                stage("begins")
+                done.append(fresh.fit(training, **features))
         except KeyboardInterrupt:
             if not done:
                 raise
@@ -206,3 +214,8 @@ def _fitted(
         if was_interrupted(done[-1]):
             return tuple(done), True
     return tuple(done), False
+
+
+def said_sweep(sweep: Sweep) -> None:
+    """Say which sweep of a member has ended."""
+    stage(f"sweep {sweep.iteration}")
