@@ -36,6 +36,7 @@ format: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/top_k.py
+	$(BIN)/python benchmarks/latency.py
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/everybody.py
 	$(BIN)/python benchmarks/reading.py

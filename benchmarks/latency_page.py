@@ -10,21 +10,29 @@ BEGIN, END = "<!-- made by benchmarks/latency.py --report -->\n\n", "\n<!-- end 
 
 
 def lines(record: dict[str, Any]) -> list[str]:
-    """CPU milliseconds, p50 (p99): questions by models, then batches, by user."""
+    """CPU milliseconds, p50 (p99), of questions by models in two tables; then of batches, by user."""
     rows = record["rows"]
-    models = list(dict.fromkeys(name for row in rows.values() for name in row))
-    head = [f"| CPU ms, p50 (p99) | {' | '.join(models)} |", "|---" * (len(models) + 1) + "|"]
     single = {question: row for question, row in rows.items() if not question.startswith("batch")}
     batches = {question: row for question, row in rows.items() if question.startswith("batch")}
-    table = [*head, *(f"| {question} | {' | '.join(cell(row.get(name)) for name in models)} |"
-                      for question, row in single.items())]  # fmt: skip
+    models = list(dict.fromkeys(name for row in rows.values() for name in row))
+    ranks = list(dict.fromkeys(name.partition("(")[2] for name in models if "(" in name))
+    table = []
+    for rank, besides in zip(ranks, [["ItemItem"], ["Blend"]] if len(ranks) > 1 else [["ItemItem", "Blend"]]):
+        names = [name for name in models if name.partition("(")[2] == rank or name in besides]
+        table += [f"| CPU ms, p50 (p99) | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+        table += [
+            f"| {question} | {' | '.join(cell(row.get(name)) for name in names)} |" for question, row in single.items()
+        ]
+        table.append("")
     if batches:
         names = [name for name in models if any(name in row for row in batches.values())]
-        table += ["", f"| CPU ms a user, p50 | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
-        table += [
-            f"| {question} | {' | '.join(shown(row[name]['p50']) if name in row else '' for name in names)} |"
-            for question, row in batches.items()
-        ]
+        table += [f"| CPU ms a user, p50 | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+        for question, row in batches.items():
+            table.append(f"| {question} | {' | '.join(shown(row[n]['p50']) if n in row else '' for n in names)} |")
+    here = record["machine"]
+    table.append(
+        f"\n{record['rounds']} rounds on one of {here['cores']} cores ({here['processor']}), load {here['load']}."
+    )
     return table
 
 

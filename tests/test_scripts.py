@@ -46,6 +46,9 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/blend/report.py": [[]],
     "experiments/blend/tuned.py": [[]],
     "experiments/blend/validation.py": [[]],
+    "experiments/cold/lists.py": [[]],
+    "experiments/cold/newcomers.py": [[]],
+    "experiments/cold/report.py": [[]],
     "experiments/completion/study.py": [["--data", name] for name in ("drugs", "newcomers", "labels", "ratings")],
     "experiments/defaults/convergence.py": [[]],
     "experiments/defaults/report.py": [[]],
@@ -56,6 +59,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/esl/default.py": [[]],
     "experiments/esl/figure2.py": [["--methods", "adam", "gauss-newton", "gd-diag", "sogram-diag"]],
     "experiments/esl/memory.py": [[]],
+    "experiments/esl/quality.py": [[]],
     "experiments/esl/race.py": [[]],
     "experiments/esl/table2.py": [[]],
     "experiments/labels/study.py": [[]],
@@ -87,6 +91,7 @@ BEFORE = {
     "experiments/blend/report.py": [
         f"experiments/blend/{name}.py" for name in ("further", "peers", "quality", "tuned", "validation")
     ],
+    "experiments/cold/report.py": ["experiments/cold/lists.py", "experiments/cold/newcomers.py"],
     "experiments/defaults/report.py": ["experiments/defaults/study.py", "experiments/defaults/validated.py"],
     "experiments/ocsmf/table_graph_pooled.py": ["experiments/ocsmf/table_graph.py"],
     "experiments/ocsmf/table_nystrom.py": ["experiments/ocsmf/table_multilabel.py"],
@@ -165,7 +170,7 @@ def test_smoke(script, execute, tmp_path, capsys):
     assert capsys.readouterr().out
     tables = [path for path in tmp_path.glob("*.md") if path.name != "README.md"]
     assert tables or script.startswith(
-        ("benchmarks", *(f"experiments/{name}" for name in ("blend", "defaults", "repro")))
+        ("benchmarks", *(f"experiments/{name}" for name in ("blend", "cold", "defaults", "repro")))
     )
     for path in tables:
         assert "nan" not in path.read_text()
@@ -439,3 +444,16 @@ def test_generated_data_have_positives_everywhere(name, execute):
     assert train.shape == test.shape == (60, 40)
     assert test.nnz
     assert (np.diff(train.indptr) > 0).mean() > 0.9
+
+
+def test_table_of_single_answers_is_that_of_its_json(execute):
+    tools = execute("benchmarks/latency_page.py", name="tools")
+    record = json.loads((BENCHMARKS / "results/latency.json").read_text())
+    text = tools["PAGE"].read_text()
+    assert tools["written"](text, record) == text
+    assert f"{record['users']:,} × {record['items']:,}" in text
+    assert {"OneClassMF(64)", "OneClassMF(256)", "ItemItem", "Blend", "implicit(64)"} <= set(
+        record["rows"]["recommend"]
+    )
+    with pytest.raises(SystemExit, match="The page needs the lines"):
+        tools["written"]("no markers", record)

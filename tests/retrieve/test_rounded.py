@@ -50,6 +50,7 @@ def rounding(monkeypatch):
 
     def switch(on):
         monkeypatch.setattr(index, "ROUNDED_FROM", 0 if on else np.inf)
+        monkeypatch.setattr(index, "CACHED", 0)
         monkeypatch.setattr(index, "SEARCHES_BEFORE", 0)
 
     return switch
@@ -174,3 +175,13 @@ def test_numbers_that_are_too_large_for_a_bound_are_not_rounded(rounding):
             found.append(Scores.of_index(left / scale, items).top_k(10)[0])
             assert scale < 1 or items.rounded is None
     assert all(np.array_equal(found[0], other) for other in found)
+
+
+@pytest.mark.parametrize(("rows", "bytes_too"), [(1, True), (2, True), (3, False)])
+def test_factors_that_stay_in_the_cache_are_rounded_for_a_row_or_two(rows, bytes_too, monkeypatch):
+    monkeypatch.setattr(index, "ROUNDED_FROM", 0)
+    monkeypatch.setattr(index, "SEARCHES_BEFORE", 0)
+    left, right = hostile("plain", 8, np.float32)
+    items = Index.of(right)
+    Scores.of_index(left[:rows], items).top_k(3)
+    assert ("rounded" in items.__dict__) == bytes_too

@@ -202,11 +202,3 @@ def test_a_file_is_named_by_what_is_in_it(tmp_path, models):
     models["logistic"].save(path)
     assert load_variant(path).card["version"] != first.card["version"]
     assert (first.name, first.card["class"], len(first.card["version"])) == ("night", "OneClassMF", 12)
-
-
-def test_models_that_are_no_recommenders_are_refused():
-    from everypair import MultiLabelMF
-
-    model = MultiLabelMF(rank=1, random_state=0).fit(np.eye(4), np.eye(4, dtype=int))
-    with pytest.raises(ValueError, match="a MultiLabelMF cannot be served"):
-        load_variant(model)

@@ -155,3 +155,11 @@ def test_two_models(home):
         found = {service.recommend(user=f"u{place}")["variant"] for place in range(30)}
         assert found == {"a", "b"}
         assert service.metric('everypair_requests_total{route="recommend",status="200",variant="b"}') > 0
+
+
+def test_where_there_is_no_fork(home):
+    """One process answers, which uvicorn runs."""
+    with running("a.ep", cwd=home, before="import everypair.serve.start as start; start.FORKS = False") as service:
+        assert service.recommend(user="u1")["how"] == "known"
+        assert service.stop(signal.SIGINT) == 0
+        assert service.said().endswith("everypair: stopped.\n")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from everypair.cli import app
 from everypair.serve.gate import Gate
 from everypair.serve.setup import Setup, gate_of, served_models
-from everypair.serve.sockets import address_of, bound
+from everypair.serve.sockets import address_of, bound, take_no_more
 
 from .running import SOURCE
 
@@ -129,3 +129,27 @@ def test_a_system_without_forks(home, models):
     service = loaded(Setup(served_models([str(home / "model.ep")]), None, Gate(), 1, False, None, False), Meters(1))
     assert service.variants[0].card["class"] == "OneClassMF"
     assert service.variants[0].card["parameters"]["rank"] == 4
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the filter")
+def test_a_socket_that_takes_no_more():
+    with bound("127.0.0.1", 0) as sock:
+        sock.listen(5)
+        take_no_more(sock)
+        with socket.socket() as late:
+            late.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                late.connect(sock.getsockname())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the filter")
+def test_who_has_connected_before_is_taken():
+    with bound("127.0.0.1", 0) as sock:
+        sock.listen(5)
+        with socket.create_connection(sock.getsockname()) as early:
+            take_no_more(sock)
+            early.sendall(b"hello")
+            accepted, _ = sock.accept()
+            with accepted:
+                accepted.settimeout(2)
+                assert accepted.recv(5) == b"hello"

@@ -10,6 +10,7 @@ from typing import Any
 from drawing import Chart, Drawing, Scale
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "results"
 
 
 def stored(name: str) -> Any:
@@ -101,6 +102,45 @@ def blend_gain() -> str:
         label = {"factors": "factors", "items": "item–item", "blend": "Blend()"}[kind]
         drawing.text(241 + 150 * place, 264, label, 12.5, fill, bold=kind == "blend")
     return drawing.svg()
+
+
+def latency() -> str:
+    """CPU milliseconds of one answer, beside other libraries, on a logarithmic axis."""
+    rows = json.loads((BENCHMARKS / "latency.json").read_text())["rows"]
+    questions = {
+        "recommend": "a known user",
+        "fold-in of 20": "somebody new",
+        "similar": "similar items",
+        "explain": "reasons",
+    }
+    ranks = ["64", "256"]
+    drawing = Drawing(760, 376)
+    across = Scale(0.1, 200, 240, 720, True)
+    for value, label in {0.1: "0.1 ms", 1: "1 ms", 10: "10 ms", 100: "100 ms"}.items():
+        drawing.line([(across(value), 14), (across(value), 316)])
+        drawing.text(across(value), 334, label, 12, "soft", "middle")
+    y = 28.0
+    for question, label in questions.items():
+        drawing.text(20, y + 4, label, 13, "ink", bold=True)
+        for kind in (*ranks, "Blend"):
+            names = (
+                ["Blend"] if kind == "Blend" else [f"{one}({kind})" for one in ("irspack", "implicit", "OneClassMF")]
+            )
+            drawing.text(230, y + 4, kind if kind == "Blend" else f"rank {kind}", 12, "soft", "end")
+            points = [(name, rows[question][name]["p50"]) for name in names if name in rows[question]]
+            drawing.line([(across(min(points, key=second)[1]), y), (across(max(points, key=second)[1]), y)], "line", 2)
+            for name, value in points:
+                drawing.dot(across(value), y, 5, {"irspack": "three", "implicit": "two"}.get(name.split("(")[0], "one"))
+            y += 23
+        y += 6
+    for place, (name, fill) in enumerate({"EveryPair": "one", "implicit": "two", "irspack": "three"}.items()):
+        drawing.dot(250 + 130 * place, 358, 5, fill)
+        drawing.text(261 + 130 * place, 362, name, 12.5, fill, bold=place == 0)
+    return drawing.svg()
+
+
+def second(pair: tuple[str, float]) -> float:
+    return pair[1]
 
 
 def serve_cost() -> str:

@@ -19,7 +19,9 @@ from everypair.retrieve.rounded import RoundedFactors
 from everypair.types import Array
 
 CHECKED_ROWS = 4096  # at once
-ROUNDED_FROM = 2**24  # bytes of factors: fewer stay in the cache, where reading them takes no longer than all else
+ROUNDED_FROM = 2**22  # bytes of factors: what is read of fewer takes no longer than all else
+CACHED = 2**24  # fewer bytes of factors stay in the cache, where several rows at once read them as they are
+FEWEST_ROWS = 2
 SEARCHES_BEFORE = 50  # which take as long without bytes as making them
 SAFE_LENGTHS = (1e-30, 1e30)  # whose products and inverses stay in range in float32
 
@@ -97,8 +99,10 @@ class Index:
         plain = self.plain.rounded
         return None if plain is None else plain.reaching(self.lengths, self.scale)
 
-    def rounded_by_now(self) -> RoundedFactors | None:
-        """The same once it was made, or once so many searches have come that it pays."""
+    def rounded_by_now(self, rows: int) -> RoundedFactors | None:
+        """The same for a search of so many rows, once it was made, or once so many searches have come that it pays."""
+        if rows > FEWEST_ROWS and self.factors.nbytes < CACHED:
+            return None
         if "rounded" in self.__dict__ or next(self._searches) >= SEARCHES_BEFORE:
             return self.rounded
         return None

@@ -137,7 +137,7 @@ class Scores:
         rooms: dict[int, Room] = {}
         short, rounded = n * SPARING <= n_scored, None
         if short and columns is None and self.rows <= FEW_ROWS and self.index is not None:
-            rounded = self.index.rounded_by_now()
+            rounded = self.index.rounded_by_now(self.rows)
 
         def work(chunk: Chunk, worker: int) -> None:
             start, stop = chunk

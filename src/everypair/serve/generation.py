@@ -71,9 +71,7 @@ def generation(setup: Setup, sock: socket.socket, meters: Meters, rows: range, p
 
 def summary_of(variant: Variant) -> dict[str, Any]:
     """What a person who has started it wants to see."""
-    return {name: variant.card[name] for name in ("name", "class", "version", "users", "items")} | {
-        "share": variant.share
-    }
+    return {name: variant.card[name] for name in ("name", "class", "version", "size")} | {"share": variant.share}
 
 
 class Workers:

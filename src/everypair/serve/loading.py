@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from everypair import __version__
-from everypair.models.recommend.answering_model import load_answering
+from everypair.models.files import load
+from everypair.models.recommend.answering_model import AnsweringModel, load_answering
 from everypair.models.recommend.fitted import ComparesItems, Explains, Prepares, ReadsFeatures
-from everypair.models.registry import RECOMMENDERS
+from everypair.models.registry import ESTIMATORS, RECOMMENDERS
 from everypair.problem.layout import LEFT
 from everypair.serve.answers import Recommendations
 from everypair.serve.catalogue import Catalogue
@@ -24,6 +25,7 @@ from everypair.serve.entities import Entities
 from everypair.serve.errors import Refusal
 from everypair.serve.items_table import read_items
 from everypair.serve.limits import AT_ONCE
+from everypair.serve.predictions import FAMILIES, LabelPredictions, Predictions
 from everypair.serve.questions import Recommend, Score, Similar
 from everypair.serve.service import Variant
 from everypair.store import read_file
@@ -36,16 +38,22 @@ SHOWN_SWEEPS = 200
 def load_variant(source: Any, items: Any = None, name: str | None = None, share: float = 1.0) -> Variant:
     """A variant from a file or a fitted model; ``items`` is a table of items."""
     from_file = isinstance(source, str | Path)
-    if from_file:
-        model = load_answering(source)
-        kind, parameters, value = model.kind, parameters_of(source), model.state_
-    else:
-        kind = type(source).__name__
-        if kind not in RECOMMENDERS:
-            raise ValueError(f"a {kind} cannot be served: it is no recommender.")
-        parameters, value = source.get_params(deep=False), source.state_
+    kind = kind_of(source) if from_file else type(source).__name__
     version = version_of(Path(source)) if from_file else UNSAVED
     name = name or (Path(source).stem if from_file else kind)
+    if kind not in ESTIMATORS:
+        raise ValueError(f"a {kind} cannot be served: it is no model of EveryPair.")
+    if kind not in RECOMMENDERS:
+        if items is not None:
+            raise ValueError(f"a {kind} has no items: leave the table of items out.")
+        return load_predictions(
+            load(source) if from_file else source, source if from_file else None, version, name, share
+        )
+    if from_file:
+        model = load_answering(source)
+        parameters, value = parameters_of(source), model.state_
+    else:
+        parameters, value = source.get_params(deep=False), source.state_
     entities = Entities(value.item_ids, value.shape[1])
     seen = value.interactions
     counts = np.bincount(seen.indices[seen.data > 0], minlength=value.shape[1])
@@ -56,6 +64,7 @@ def load_variant(source: Any, items: Any = None, name: str | None = None, share:
         "name": name,
         "version": version,
         "class": kind,
+        "size": f"{value.shape[0]:,} users × {value.shape[1]:,} items",
         "users": value.shape[0],
         "items": value.shape[1],
         "interactions": int(seen.nnz),
@@ -72,6 +81,39 @@ def load_variant(source: Any, items: Any = None, name: str | None = None, share:
         "loaded": time.time(),
     }
     return Variant(name, share, answers, card)
+
+
+def load_predictions(model: Any, path: Any, version: str, name: str, share: float) -> Variant:
+    """A variant of a model that is no recommender."""
+    kind, state = type(model).__name__, model.state_
+    answers = FAMILIES[ESTIMATORS[kind].family](model, version, name)
+    if isinstance(answers, LabelPredictions):
+        size = f"{answers.width:,} features, {state.n_labels:,} labels"
+    else:
+        size = "{:,} × {:,} entries".format(*state.shape)
+    card = {
+        "name": name,
+        "version": version,
+        "class": kind,
+        "size": size,
+        "offers": ["predict"],
+        "columns": {},
+        "titles": False,
+        "parameters": plain(model.get_params(deep=False)),
+        "training": plain(training_of(state)),
+        "status": None,
+        "file": None if path is None else Path(path).name,
+        "bytes": None if path is None else Path(path).stat().st_size,
+        "library": __version__,
+        "loaded": time.time(),
+    }
+    return Variant(name, share, answers, card)
+
+
+def kind_of(path: Any) -> str:
+    """The class of the model in a file."""
+    _, values, _ = read_file(path, mmap=True, verify=False)
+    return str(values.get("class"))
 
 
 def parameters_of(path: Any) -> Any:
@@ -98,11 +140,17 @@ def offers_of(value: Any) -> list[str]:
     return offers
 
 
-def warm_up(answers: Recommendations) -> None:
+def warm_up(answers: Recommendations | Predictions) -> None:
     """Make what belongs to the model, and ask everything once at every size of batch, so that kernels are compiled.
 
     A model that cannot answer is refused here, before anybody asks it.
     """
+    if isinstance(answers, Predictions):
+        (answer,) = answers.predict([answers.example()])
+        if isinstance(answer, Refusal):
+            raise ValueError(f"{answers.variant} does not answer: {answer}")
+        return
+    AnsweringModel(answers.variant, answers.named, n_threads=1).prepare(compile=True)
     if isinstance(answers.value, Prepares):
         answers.value.prepare(1)
     for answer in _asked(answers):

@@ -10,11 +10,16 @@ import msgspec
 from everypair import __version__
 from everypair.serve.errors import CODES, Failure
 from everypair.serve.limits import FOUND, SEARCH_LETTERS
+from everypair.serve.predictions import LabelPredictions, Predictions
 from everypair.serve.questions import (
     Answered,
     Batch,
+    EntryValues,
     Hits,
+    Labelled,
     Neighbors,
+    PredictEntries,
+    PredictLabels,
     RankedItems,
     Recommend,
     Score,
@@ -28,18 +33,32 @@ POSTS: dict[str, tuple[type, type, str]] = {
     "/v1/score": (Score, Scored, '{"items": ["blue"], "candidates": ["rain", "iron"]}'),
     "/v1/batch": (Batch, Answered, '{"questions": [{"user": "ann"}, {"items": ["blue"]}]}'),
 }
+LABELS: dict[str, tuple[type, type, str]] = {
+    "/v1/predict": (PredictLabels, Labelled, '{"rows": [{"0": 1.0}], "n": 3}'),
+}
+ENTRIES: dict[str, tuple[type, type, str]] = {
+    "/v1/predict": (PredictEntries, EntryValues, '{"rows": [0, 0], "columns": [1, 2]}'),
+}
 REFUSED = (400, 401, 403, 404, 413, 415, 422, 503)
 Model = dict[str, Any]
 
 
+def posts_of(service: Any) -> dict[str, tuple[type, type, str]]:
+    """The questions that a service answers: path → question, answer, example."""
+    answers = service.variants[0].answers
+    return LABELS if isinstance(answers, LabelPredictions) else ENTRIES if isinstance(answers, Predictions) else POSTS
+
+
 def description(service: Any) -> dict[str, Any]:
     """The OpenAPI document of a service."""
-    kinds = [kind for asked, given, _ in POSTS.values() for kind in (asked, given)] + [Hits, Failure]
+    posts = posts_of(service)
+    kinds = [kind for asked, given, _ in posts.values() for kind in (asked, given)] + [Hits, Failure]
     references, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     of = dict(zip(kinds, references))
-    components["Answered"]["properties"]["answers"]["items"] = {"anyOf": [of[RankedItems], of[Failure]]}
+    if posts is POSTS:
+        components["Answered"]["properties"]["answers"]["items"] = {"anyOf": [of[RankedItems], of[Failure]]}
     paths: dict[str, Any] = {}
-    for path, (asked, given, example) in POSTS.items():
+    for path, (asked, given, example) in posts.items():
         body = {"schema": of[asked], "example": msgspec.json.decode(example)}
         paths[path] = {
             "post": {
@@ -49,13 +68,13 @@ def description(service: Any) -> dict[str, Any]:
                 "responses": _responses(of[given], of[Failure], REFUSED),
             }
         }
-    search = [
+    search: list[Model] = [
         {"name": "q", "in": "query", "schema": {"type": "string", "maxLength": SEARCH_LETTERS}},
         {"name": "limit", "in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": FOUND, "default": 10}},
     ]
-    paths["/v1/items"] = {
-        "get": {**_get("items", "Items by title or id.", of[Hits], of[Failure]), "parameters": search}
-    }
+    if posts is POSTS:
+        found = _get("items", "Items by title or id.", of[Hits], of[Failure])
+        paths["/v1/items"] = {"get": {**found, "parameters": search}}
     paths["/v1/model"] = {"get": _get("model", "What is served.", {"type": "object"}, of[Failure])}
     for path, words in (
         ("/health", "Whether the process lives."),

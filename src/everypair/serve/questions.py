@@ -77,6 +77,58 @@ class Batch(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
     questions: Annotated[list[Recommend], Meta(min_length=1, max_length=limits.BATCH)]
 
 
+Row = (
+    Annotated[list[float], Meta(max_length=limits.FEATURES)]
+    | Annotated[dict[Annotated[str, Meta(max_length=limits.ID_LETTERS)], float], Meta(max_length=limits.FEATURES)]
+)
+
+
+class PredictLabels(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
+    """The best labels of rows of features."""
+
+    rows: Annotated[
+        list[Row],
+        Meta(min_length=1, max_length=limits.ROWS, description="Numbers in order, or {feature: value}, the rest 0."),
+    ]
+    n: Annotated[Length, Meta(description="How many labels of each row.")] = 5
+
+
+class PredictEntries(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
+    """The entries of a completed matrix at rows and columns, pair by pair."""
+
+    rows: Annotated[list[Id], Meta(min_length=1, max_length=limits.CELLS, description="Names or positions of rows.")]
+    columns: Annotated[list[Id], Meta(min_length=1, max_length=limits.CELLS, description="As many columns.")]
+
+
+class Label(Struct):
+    """A label of a row."""
+
+    label: str | int
+    score: float
+
+
+class RowLabels(Struct):
+    """The labels of one row, the best first."""
+
+    labels: list[Label]
+
+
+class Labelled(Struct):
+    """The labels of every row."""
+
+    rows: list[RowLabels]
+    model: str
+    variant: str
+
+
+class EntryValues(Struct):
+    """A value per pair, null where the model does not know its row or its column."""
+
+    values: list[float | None]
+    model: str
+    variant: str
+
+
 class Reason(Struct, omit_defaults=True):
     """How much an item that somebody has adds to a score."""
 

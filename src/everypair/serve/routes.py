@@ -5,6 +5,7 @@ POST /v1/recommend          a list for a user, for what somebody has, for featur
 POST /v1/batch              several of those
 POST /v1/similar            the neighbours of an item
 POST /v1/score              scores of given items for somebody
+POST /v1/predict            of a model that is no recommender: the labels of rows, or the entries of a matrix
 GET  /v1/items?q=&limit=    items whose title or id is searched for
 GET  /v1/model              what is served
 GET  /health, /ready        whether this process lives, and whether it answers
@@ -36,8 +37,19 @@ from everypair.serve.errors import Refusal, refusal_of
 from everypair.serve.gate import Gate, headers_of
 from everypair.serve.limits import BODY_BYTES, FOUND, SEARCH_LETTERS
 from everypair.serve.loading import load_variant, warm_up
-from everypair.serve.openapi import description, readable
-from everypair.serve.questions import Answered, Batch, Hit, Hits, RankedItems, Recommend, Score, Scored, Similar
+from everypair.serve.openapi import description, posts_of, readable
+from everypair.serve.questions import (
+    Answered,
+    Batch,
+    Hit,
+    Hits,
+    RankedItems,
+    Recommend,
+    Score,
+    Scored,
+    Similar,
+    Somebody,
+)
 from everypair.serve.service import Service
 
 JSON = b"application/json"
@@ -199,6 +211,7 @@ class Interface:
         self.service = service
         self.recommend_of, self.similar_of = Decoder(Recommend), Decoder(Similar)
         self.score_of, self.batch_of = Decoder(Score), Decoder(Batch)
+        self.predict_of = Decoder(posts_of(service).get("/v1/predict", (Recommend,))[0])
 
     async def recommend(self, asked: Asked) -> Reply:
         """A list."""
@@ -234,6 +247,12 @@ class Interface:
                 self._count(question, one[1])
                 answers.append(one[1])
         return Reply(Answered(answers), notes={"n": len(questions)})
+
+    async def predict(self, asked: Asked) -> Reply:
+        """Labels, or entries."""
+        question = self.predict_of(asked.body)
+        variant, answer = await self._ask(asked, question)
+        return Reply(answer, variant=variant, notes={"n": len(question.rows)})
 
     async def items(self, asked: Asked) -> Reply:
         """A search."""
@@ -271,7 +290,7 @@ class Interface:
 
     async def _ask(self, asked: Asked, question: Any) -> tuple[int, Any]:
         unit = asked.headers.get(b"x-unit")
-        user = None if isinstance(question, Similar) else question.user
+        user = question.user if isinstance(question, Somebody) else None
         whose = unit.decode("latin-1") if unit is not None else None if user is None else str(user)
         variant = self.service.variant_of(whose)
         try:
@@ -345,13 +364,15 @@ def asgi(service: Service) -> Starlette:
 
         return _WithHeaders(Endpoint(service, "other", answer, open_to_all=True), headers)
 
+    if "/v1/predict" in posts_of(service):
+        questions = [post("predict", interface.predict)]
+    else:
+        asked = ("recommend", interface.recommend), ("batch", interface.batch), ("similar", interface.similar)
+        questions = [post(*one) for one in (*asked, ("score", interface.score))]
+        questions.append(get("/v1/items", "items", interface.items))
     app = Starlette(
         routes=[
-            post("recommend", interface.recommend),
-            post("batch", interface.batch),
-            post("similar", interface.similar),
-            post("score", interface.score),
-            get("/v1/items", "items", interface.items),
+            *questions,
             get("/v1/model", "model", interface.model),
             get("/metrics", "metrics", interface.metrics),
             get("/health", "health", interface.health, open_to_all=True),

@@ -16,7 +16,8 @@ from everypair.serve.answers import SHORT, Recommendations
 from everypair.serve.batches import Batches
 from everypair.serve.gate import Gate
 from everypair.serve.meters import Meters
-from everypair.serve.questions import Recommend, Score, Similar
+from everypair.serve.predictions import Predictions
+from everypair.serve.questions import PredictEntries, PredictLabels, Recommend, Score, Similar
 
 SALT = b"everypair variant "
 
@@ -26,7 +27,7 @@ class Variant(NamedTuple):
 
     name: str
     share: float
-    answers: Recommendations
+    answers: Any  # Recommendations or Predictions
     card: dict[str, Any]
 
 
@@ -37,6 +38,8 @@ class Service:
         self, variants: Sequence[Variant], gate: Gate | None = None, meters: Meters | None = None, log: Any = None
     ) -> None:
         self.variants = list(variants)
+        if len({type(variant.answers) for variant in variants}) > 1:
+            raise ValueError("two models that share users must answer the same questions.")
         self.gate = gate or Gate()
         self.meters = meters or Meters(1)
         self.log = log
@@ -85,6 +88,8 @@ _METHODS: dict[type, Any] = {
     Recommend: Recommendations.recommend,
     Similar: Recommendations.similar,
     Score: Recommendations.score,
+    PredictLabels: Predictions.predict,
+    PredictEntries: Predictions.predict,
 }
 
 

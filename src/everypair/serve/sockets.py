@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import errno
 import ipaddress
 import socket
+import struct
+import sys
 
 BACKLOG = 1024
+ATTACH_FILTER = 26  # Linux' SO_ATTACH_FILTER, which Python does not name
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -32,6 +37,19 @@ def bound(host: str, port: int) -> socket.socket:
         sock.close()
         raise ValueError(f"cannot serve at {host} port {port}: {_reason(failure)}") from None
     return sock
+
+
+def take_no_more(sock: socket.socket) -> None:
+    """Let nobody else connect to a listening socket, while those who have connected can still be accepted.
+
+    Where Linux has a filter for it. Closing alone would break the connections that come between the last look at those
+    who wait and the close. Elsewhere that moment stays, which is short.
+    """
+    if sys.platform != "linux":
+        return
+    drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))  # one instruction: return 0 bytes
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, ATTACH_FILTER, struct.pack("HL", 1, ctypes.addressof(drop_all)))
 
 
 def address_of(sock: socket.socket) -> str:

@@ -10,7 +10,7 @@ from everypair.serve.generation import loaded, summary_of
 from everypair.serve.meters import Meters
 from everypair.serve.processes import FORKS
 from everypair.serve.setup import Setup
-from everypair.serve.sockets import address_of
+from everypair.serve.sockets import BACKLOG, address_of
 from everypair.serve.supervisor import Supervisor, words_of
 
 
@@ -42,6 +42,7 @@ def alone(setup: Setup, sock: socket.socket, ready: Callable[[list[dict[str, obj
 
     service = loaded(setup, Meters(1))
     config = uvicorn.Config(asgi(service), ws="none", lifespan="off", log_config=None, access_log=False)
+    sock.listen(BACKLOG)
     ready([summary_of(variant) for variant in service.variants])
     with contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[sock])

@@ -23,6 +23,7 @@ from everypair.serve.limits import DRAIN_SECONDS
 from everypair.serve.meters import Meters
 from everypair.serve.processes import Parent, tell
 from everypair.serve.setup import Setup
+from everypair.serve.sockets import take_no_more
 
 GENERATIONS = 4  # at once: one at work, one that loads, and those that leave
 GLANCE = 0.5  # seconds between two looks at the files
@@ -142,6 +143,7 @@ class Supervisor:
 
     def _see_off(self) -> None:
         """Tell everybody to leave, and wait until they have left."""
+        take_no_more(self.sock)
         self.sock.close()
         end, said = time.monotonic() + DRAIN_SECONDS + 5.0, None
         while self.all:
@@ -170,14 +172,13 @@ def stamp_of(files: Sequence[Path]) -> Stamp | None:
 def words_of(cards: Sequence[dict[str, Any]]) -> str:
     """What is served, for people.
 
-    >>> words_of([{"name": "night", "class": "Blend", "version": "0a1b", "users": 3000, "items": 20, "share": 1.0}])
-    'night (Blend 0a1b, 3,000 users × 20 items)'
+    >>> words_of([{"name": "night", "class": "Blend", "version": "0a1b", "size": "3 × 2", "share": 1.0}])
+    'night (Blend 0a1b, 3 × 2)'
     """
     parts = []
     for one in cards:
-        size = f"{one['users']:,} users × {one['items']:,} items"
         share = f", {100 * one['share']:g} % of the users" if len(cards) > 1 else ""
-        parts.append(f"{one['name']} ({one['class']} {one['version']}, {size}{share})")
+        parts.append(f"{one['name']} ({one['class']} {one['version']}, {one['size']}{share})")
     return " and ".join(parts)
 
 

@@ -26,8 +26,9 @@ class RecommenderContract(IdContract, EstimatorContract):
     ``make_model(**params)`` returns an unfitted model with a fixed seed, small enough for 44 × 21 interactions.
     ``quality_floor`` is the share of users whose held-out item comes first. ``personal`` says whether the answer
     depends on the user. ``fold_in_tolerance`` bounds how far a folded-in training row's scores may be from the trained
-    ones, as a share of their range. ``offers`` names the methods and parameters that not every recommender has; a model
-    that loses one of them, or gains another, fails.
+    ones, as a share of their range, ``alone_tolerance`` how far, relatively, scores of somebody new may be from those
+    that are told among others: 0 is to the bit. ``offers`` names the methods and parameters that not every recommender
+    has; a model that loses one of them, or gains another, fails.
 
     >>> from everypair import Popularity
     >>> class TestPopularity(RecommenderContract):
@@ -42,6 +43,7 @@ class RecommenderContract(IdContract, EstimatorContract):
     quality_floor: float = 1.0
     personal: bool = True
     fold_in_tolerance: float = 0.05
+    alone_tolerance: float = 0.0
 
     def training_data(self) -> dict[str, Any]:
         """The block matrix."""
@@ -124,6 +126,21 @@ class RecommenderContract(IdContract, EstimatorContract):
         assert np.array_equal(model.recommend(7, n=4)[0], model.recommend([7], n=4)[0])
         assert model.recommend(7, n=4)[0].shape == (1, 4)
         assert model.recommend([], n=4)[0].shape == (0, 4)
+
+    def test_a_list_has_the_same_bits_alone_and_among_others(self) -> None:
+        """Known users and new ones, 1, 7 or 64 at a time, on one thread and on two."""
+        data = self.large_data()
+        model = self.make_model().fit(**data)
+        new = np.asarray(data["interactions"])[:64]
+        for threads in (1, 2):
+            if "n_threads" in self.offers:
+                model.n_threads = threads
+            lists = [model.recommend(np.arange(64), n=5), model.recommend(interactions=new, n=5)]
+            for rows in (slice(9, 10), slice(20, 27), slice(0, 64)):
+                parts = model.recommend(np.arange(64)[rows], n=5), model.recommend(interactions=new[rows], n=5)
+                for (items, scores), (some, own), tolerance in zip(lists, parts, (0, self.alone_tolerance)):
+                    assert np.array_equal(items[rows], some)
+                    np.testing.assert_allclose(scores[rows], own, rtol=tolerance)
 
     def test_ties_rank_by_ascending_item(self) -> None:
         """Equal scores rank by item: all of them where a model by factors has zeros for all items."""

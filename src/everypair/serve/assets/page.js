@@ -253,12 +253,11 @@ const offers = (what) => cards.some((one) => one.offers.includes(what));
 function showCards() {
   const one = cards[0];
   document.title = `${one.name}: EveryPair`;
-  const size = (card) => `${card.users.toLocaleString("en")} users × ${card.items.toLocaleString("en")} items`;
-  part("about").textContent = cards.map((card) => `${card.name}: ${card.class}, ${size(card)}`).join(" and ");
+  part("about").textContent = cards.map((card) => `${card.name}: ${card.class}, ${card.size}`).join(" and ");
   part("near-part").hidden = !offers("similar");
   part("cards").replaceChildren(...cards.map((card) => {
-    const facts = [["Class", card.class], ["Version", card.version], ["Users", card.users.toLocaleString("en")],
-      ["Items", card.items.toLocaleString("en")], ["Known pairs", card.interactions.toLocaleString("en")]];
+    const facts = [["Class", card.class], ["Version", card.version], ["Size", card.size]];
+    if (card.interactions !== undefined) facts.push(["Known pairs", card.interactions.toLocaleString("en")]);
     if (cards.length > 1) facts.push(["Share of users", `${rounded(100 * card.share)} %`]);
     for (const name of ["rank", "loss", "reg"]) if (card.parameters?.[name] !== undefined) facts.push([name, card.parameters[name]]);
     facts.push(...qualityOf(card), ["Library", card.library]);
@@ -315,11 +314,13 @@ async function begin() {
   try {
     cards = (await ask("/v1/model")).models;
     part("gate").hidden = true;
+    showCards();
+    document.querySelectorAll(".ask, .answers").forEach((one) => { one.hidden = !offers("recommend"); });
+    if (!offers("recommend")) return;
     const { items } = await ask(`/v1/items?limit=${SUGGESTED}`);
     know(items);
     part("suggested").lastElementChild.replaceChildren(...items.map((one) =>
       made("li", made("button", titleOf(one.item), { type: "button", onclick: () => pick(one.item) }))));
-    showCards();
     showFilters();
     fromAddress();
   } catch (failure) {
