@@ -60,13 +60,12 @@ def rows(known: Any, features: Any, fresh: Any, seed: int) -> dict[str, Any]:
         "OneClassMF, cold=kernel": lambda: factors("kernel"),
         "ContentItems()": lambda: content(),
         "ContentItems(reg=auto)": lambda: content(reg="auto"),
-        "ContentItems(reg=auto, idf_exponent=0.5)": lambda: content(reg="auto", idf_exponent=0.5),
         **{name: (lambda fit=fit: fit(known, features, fresh, seed)) for name, fit in PEERS.items()},
     }
     sums = {
         f"{v} + {y}": (v, y)
         for v in ("OneClassMF, cold=linear", "OneClassMF, cold=kernel")
-        for y in ("ContentItems()", "ContentItems(reg=auto)", "ContentItems(reg=auto, idf_exponent=0.5)")
+        for y in ("ContentItems()", "ContentItems(reg=auto)")
     }
     wide = [OneClassMF(rank=rank, items=Side(cold="kernel")), ContentItems(reg="auto")]
     blends = {
