@@ -36,7 +36,7 @@ def fitted(model: Any, events: Any, features: dict[str, Any], quiet: bool, callb
             raise ValueError(f"{type(model).__name__} has no checkpoints: leave out --checkpoint.")
         with shown_stages(quiet), part_of(type(model).__name__):
             return model.fit(events, **features)
-    with Progress(model.max_iter, "sweeps", quiet, at_most=True) as progress:
+    with Progress(model.most_sweeps, "sweeps", quiet, at_most=True) as progress:
         return model.fit(events, **features, callbacks=[shown_sweeps(progress), *callbacks])
 
 

@@ -182,6 +182,11 @@ class Sweeping(Threads):
     time_limit: float | None = parameter(None, "stop after so many seconds of training.", check.seconds)
     verbose: bool = parameter(False, "show progress.", check.flag)
 
+    @property
+    def most_sweeps(self) -> int:
+        """How many sweeps a bar is for."""
+        return self.max_iter
+
 
 @estimator
 class Seeded:

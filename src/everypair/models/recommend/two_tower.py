@@ -61,6 +61,7 @@ AUTO_REG = 0.5  # of parameters that read ids alone: the embeddings have a ridge
 REG_FACTOR = 1.4  # reg="auto" in units of OneClassMF's, whose rank is half of the default here
 REG_SHARE = 0.2  # of those that read features, in units of the mean number of positives of an entity
 AUTO_DROPOUT = 0.5
+SWEEPS, FEW_SWEEPS = 100, 5
 TOLERANCE, TOLERANCES = 1e-5, {"gauss-newton": 3e-4}  # relative decrease in one sweep
 for _cls in (AdamState, DampedState, DescentState, GaussNewton, NewtonState, StochasticState):
     storable(_cls)
@@ -166,7 +167,7 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
     optimizer: str | GaussNewton = parameter(
         "auto",
         '"adam" on the exact gradient of every pair; "gauss-newton", whose settings are everypair.GaussNewton(…); '
-        '"auto" is the latter with ids alone and without a learning_rate; '
+        '"auto" is the latter with ids alone or a linear path, unless there is a learning_rate; '
         '"newton", "newton-unit", "gd", "gd-diag", "sampling", "sg46", "sogram" (these three and "naive" also with '
         '"-diag") are there to be compared, see everypair.neural.optimizers.choose.',
     )
@@ -175,7 +176,12 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         "length of the steps of optimizers that do not search for it; None is each one's own.",
         or_none(number(above=0)),
     )
-    max_iter: int = parameter(100, 'stop after so many sweeps; one is five steps of "adam".', check.integer)
+    max_iter: int | str = parameter(  # type: ignore[assignment]
+        "auto",
+        'stop after so many sweeps; one is five steps of "adam". "auto" is 100, but 5 of "gauss-newton" from a linear '
+        "start beside a linear path: more of them fit the features to those who were there.",
+        or_auto(check.integer),
+    )
     tol: float | str = parameter(  # type: ignore[assignment]
         "auto",
         'stop when the objective falls by less than this share of itself; "auto" is 3e-4 with "gauss-newton" and 1e-5 '
@@ -214,13 +220,16 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         callbacks = checked_callbacks(callbacks)
         value = resolve_value(self.negative_value, loss)
         alone = user_features is None and item_features is None
-        optimizer = self._optimizer(alone, values.learning_rate)
+        path = values.linear_path and not alone and functions == (None, None) and values.temperature is None
+        optimizer = self._optimizer(alone or path, values.learning_rate)
         dropout = values.id_dropout
         if dropout is None:
             dropout = AUTO_DROPOUT if optimizer == "adam" else 0.0
         values.tol = TOLERANCES.get(optimizer_name(optimizer), TOLERANCE) if values.tol is None else values.tol
+        if values.max_iter is None:
+            few = path and (values.linear_start or start is not None) and optimizer_name(optimizer) == "gauss-newton"
+            values.max_iter = FEW_SWEEPS if few else SWEEPS
         rules = stop_rules(values)
-        path = values.linear_path and not alone and functions == (None, None) and values.temperature is None
         data = training_data(interactions, features=(user_features, item_features), validation=validation)
         pairs = Pairs.from_matrix(data.matrix, targets, dtype)
         check_rank(layers.rank, pairs.shape)
@@ -284,6 +293,11 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         )  # fmt: skip
         return self
 
+    @property
+    def most_sweeps(self) -> int:
+        """How many sweeps a bar is for."""
+        return SWEEPS if isinstance(self.max_iter, str) else self.max_iter
+
     def to_parts(self, *, serve_only: bool = False) -> Parts:
         """The fitted model as values and arrays; towers brought along must be registered by name."""
         functions = self.towers if isinstance(self.towers, list | tuple) else (self.towers,)
@@ -294,10 +308,10 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
             )
         return super().to_parts(serve_only=serve_only)
 
-    def _optimizer(self, alone: bool, rate: float | None) -> str | GaussNewton:
+    def _optimizer(self, second_order: bool, rate: float | None) -> str | GaussNewton:
         """The optimizer, which ``"auto"`` chooses by what towers read; a rate is refused where nothing would use it."""
         if self.optimizer == "auto":
-            return "gauss-newton" if alone and rate is None else "adam"
+            return "gauss-newton" if second_order and rate is None else "adam"
         name = optimizer_name(self.optimizer)
         if rate is not None and name in SEARCHED:
             raise ValueError(f"optimizer={name!r} searches for its steps: leave learning_rate at None.")
