@@ -197,7 +197,6 @@ def test_options_that_are_refused_before_files_are_read(clients):
 def test_features_that_do_not_match_the_ids_of_the_files(folder, clients):
     cases = [
         (pd.DataFrame({"age": [1, 2]}, index=["a", "b"]), "user_features must have one row for every id.*'c'"),
-        (pd.DataFrame({"user": ["a", "b", "c", "d"], "age": 0}), "1 ids are unknown: 'd'"),
         (pd.DataFrame({"age": [1, 2, 3]}), "user_features is a frame without ids"),
         (pd.DataFrame({"age": 1}, index=["a", "b", "c", "c"]), "the index of user_features: .*'c'"),
         (np.ones((4, 2)), r"one row per entity of that side \(3\), got shape \(4, 2\)"),

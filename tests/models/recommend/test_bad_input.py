@@ -101,7 +101,7 @@ def test_targets(targets, sentence):
 
 
 BAD_VALIDATION = {
-    "overlap": (MATRIX, "274 pair.s. are stored in interactions and positive in validation"),
+    "overlap": (MATRIX, "all 274 positives of validation are stored in interactions too"),
     "shape": (np.zeros((44, 20)), r"\(44, 21\) and validation \(44, 20\)"),
     "transposed": (np.zeros((21, 44)), r"validation\.T would fit"),
 }

@@ -111,7 +111,8 @@ class Answering:
         if unknown == "ignore" and users is not None:
             known, places = known_users(state, users)
         (scores, seen), new = self._scores(known, Newcomers(interactions, features, targets), more, unknown)
-        asked = asked_users(state, users, new, scores.rows if places is None else places.size)
+        size = state.shape[LEFT] if users is None else np.size(users)
+        asked = asked_users(state, users, new, size if new is None else scores.rows)
         allow, block = chosen_items(state, asked, allow, block, where)
         options = {
             "exclude": seen if exclude_seen else None,

@@ -137,4 +137,4 @@ class ClusterFactors:
         return None if future is None else self.factors.pairs.tasks.wait([future])[0]
 
 
-OPTIONAL = ("targets", "weighting")  # which may be None
+OPTIONAL = ("targets", "weighting", "log", "item_table", "record")  # which may be None
