@@ -46,6 +46,9 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/blend/report.py": [[]],
     "experiments/blend/tuned.py": [[]],
     "experiments/blend/validation.py": [[]],
+    "experiments/cold/lists.py": [[]],
+    "experiments/cold/newcomers.py": [[]],
+    "experiments/cold/report.py": [[]],
     "experiments/completion/study.py": [["--data", name] for name in ("drugs", "newcomers", "labels", "ratings")],
     "experiments/defaults/convergence.py": [[]],
     "experiments/defaults/report.py": [[]],
@@ -88,6 +91,7 @@ BEFORE = {
     "experiments/blend/report.py": [
         f"experiments/blend/{name}.py" for name in ("further", "peers", "quality", "tuned", "validation")
     ],
+    "experiments/cold/report.py": ["experiments/cold/lists.py", "experiments/cold/newcomers.py"],
     "experiments/defaults/report.py": ["experiments/defaults/study.py", "experiments/defaults/validated.py"],
     "experiments/ocsmf/table_graph_pooled.py": ["experiments/ocsmf/table_graph.py"],
     "experiments/ocsmf/table_nystrom.py": ["experiments/ocsmf/table_multilabel.py"],
@@ -166,7 +170,7 @@ def test_smoke(script, execute, tmp_path, capsys):
     assert capsys.readouterr().out
     tables = [path for path in tmp_path.glob("*.md") if path.name != "README.md"]
     assert tables or script.startswith(
-        ("benchmarks", *(f"experiments/{name}" for name in ("blend", "defaults", "repro")))
+        ("benchmarks", *(f"experiments/{name}" for name in ("blend", "cold", "defaults", "repro")))
     )
     for path in tables:
         assert "nan" not in path.read_text()
@@ -188,8 +192,9 @@ def check_table4(folder):
 def check_figure1(folder):
     traces = json.loads((folder / "figure1_ml1m.json").read_text())["traces"]
     assert {name: len(points) for name, points in traces["Subsampled"].items()} == {
-        "newton": 5, "block": 5, "als": 5, "cd": 5, "sg-reform": 50,
+        "auto": 5, "newton": 5, "block": 5, "als": 5, "cd": 5, "sg-reform": 50, "sg-reform, one learner": 50,
     }  # fmt: skip
+    assert {"sg-descent", "sg-rows"} < set(traces["Full"])
     for points in (points for part in traces.values() for points in part.values()):
         assert points[-1][1] < points[0][1]
     exact = [traces["Full"][name][-1][1] for name in ("block", "als")]  # rank 4: one block, so the same steps

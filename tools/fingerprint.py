@@ -214,6 +214,8 @@ def classifiers(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "multi-label kernel", labelled(MultiLabelMF, kernel=Kernel("rbf", landmarks=20), **fixed)
     yield "multi-label svd", labelled(MultiLabelMF, loss="squared", solver="svd", rank=3, threshold="auto")
     yield "kernel labels", labelled(KernelLabels)
+    yield "kernel labels landmarks", labelled(KernelLabels, landmarks=30)
+    yield "kernel labels missing", labelled(KernelLabels, mask=data.mask, unlabeled="missing")
     yield "kernel labels sparse", labelled(KernelLabels, data.row_weights, X=sp.csr_array(data.X * (data.X > 0.5)))
     yield "relevance missing", labelled(BinaryRelevance, mask=data.mask, unlabeled="missing")
     yield "plst", labelled(PLST, rank=4)

@@ -66,10 +66,9 @@ class TestClosedForm(MFContract):
 
 
 class TestKernelLabels(ClassifierContract):
-    offers = ClassifierContract.offers - {"normalize", "fit_intercept"} | {"predict_proba", "dtype"}
+    offers = ClassifierContract.offers - {"normalize", "fit_intercept"} | {"predict_proba", "dtype", "unlabeled"}
     exact = False  # a row that is there twice is not left out by leaving one of them out
     tolerance = 1e-3  # single precision
-    missing_labels = False
 
     def make_model(self, **params):
         return KernelLabels(**params)
@@ -80,6 +79,13 @@ class TestKernelLabelsInDoublePrecision(TestKernelLabels):
 
     def make_model(self, **params):
         return KernelLabels(**{"dtype": "float64", **params})
+
+
+class TestKernelLabelsThroughLandmarks(TestKernelLabels):
+    tolerance = 1e-9
+
+    def make_model(self, **params):
+        return KernelLabels(**{"dtype": "float64", "landmarks": 40, **params})
 
 
 class TestBinaryRelevance(ClassifierContract):

@@ -1,4 +1,5 @@
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,15 +13,14 @@ from everypair.features.ridge_weights import choose_ridge
 from everypair.features.row_scale import RowScale
 from everypair.metrics import per_row
 from everypair.metrics.ranking import rank_dense
-from everypair.models.multilabel import kernel_choice, kernel_learner
-from everypair.models.multilabel.base import LabelledRows
+from everypair.models.multilabel import kernel_choice, kernel_learner, kernel_systems
 from everypair.models.multilabel.calibration import Calibration
-from everypair.models.multilabel.kernel_learner import KernelLearner, KernelSettings
+from everypair.models.multilabel.kernel_stages import StageRows
+from everypair.models.multilabel.kernel_systems import ExactSystem, LandmarkSystem
 from everypair.models.multilabel.threshold import best_threshold
-from everypair.progress import Progress
 from everypair.solvers.kernel_ridge.exact import KernelRidge
+from everypair.solvers.kernel_ridge.points import Points
 from everypair.solvers.loop import Status
-from everypair.training.clock import Clock
 
 
 def problem(n=90, d=12, n_labels=7, sparse=False):
@@ -74,14 +74,16 @@ def test_scores_of_both_stages_are_those_of_plain_numpy(sparse, weighted):
 
 def test_left_out_scores_of_both_stages_are_those_of_a_fit_without_the_row():
     X, Y = problem(n=40)
-    settings = KernelSettings(1.0, 1.0, 0.3, np.dtype(np.float64), 1)
-    learner = KernelLearner(settings, LabelledRows(X, Labels.from_y(Y), None), Clock.start(None), Progress(3, "", True))
-    y = learner.rows.labels.positives.toarray().astype(float)
-    x = learner.metric()[0](learner.rows.X)
-    compared = kernel_learner.StageRows(kernel_learner.Points.of(x), 1.0)
-    L = learner.stage(compared, y, 0.3)[1]
+    y, x, ones = Y.astype(float), RowScale.of(X)(X), np.ones(40)
+    compared = StageRows(Points.of(x), 1.0)
+
+    def stage(rows, start):
+        system = ExactSystem.of(rows, 0.3, ones, 1)
+        return system.left_out(y, system.solve(y), start)
+
+    L = stage(compared, 0)
     q = unit(L)
-    _, L2 = learner.stage(kernel_learner.replace(compared, predicted=kernel_learner.Points.of(q)), y, 0.3, start=30)
+    L2 = stage(replace(compared, predicted=Points.of(q)), 30)
     for row in range(40):
         kept = np.arange(40) != row
         A = np.linalg.solve(kernel(x[kept], x[kept]) + 0.3 * np.eye(39), y[kept])
@@ -90,6 +92,72 @@ def test_left_out_scores_of_both_stages_are_those_of_a_fit_without_the_row():
             A = np.linalg.solve(kernel(x[kept], x[kept], q[kept], q[kept]) + 0.3 * np.eye(39), y[kept])
             expected = kernel(x[[row]], x[kept], q[[row]], q[kept]) @ A
             np.testing.assert_allclose(L2[[row - 30]], expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_all_rows_as_landmarks_are_the_exact_system(weighted):
+    X, Y = problem(n=50)
+    y, compared = Y.astype(float), StageRows(Points.of(RowScale.of(X)(X)), 1.0)
+    inverse_weights = 1 / (0.5 + np.random.default_rng(0).random(50)) if weighted else np.ones(50)
+    exact = ExactSystem.of(compared, 0.3, inverse_weights, 1)
+    through = LandmarkSystem.of(compared, 0.3, inverse_weights, 50, 1)
+    A, W = exact.solve(y), through.solve(y)
+    order = through.factor.chosen
+    assert sorted(order) == list(range(50))
+    for function in ("fitted", "left_out"):
+        start = (10,) if function == "left_out" else ()
+        one, other = getattr(exact, function)(y, A, *start), getattr(through, function)(y, W, *start)
+        np.testing.assert_allclose(other, one, rtol=0, atol=1e-6)
+    other = LandmarkSystem.of(compared, 0.3, inverse_weights, np.arange(50), 1)
+    values = compared.kernel(compared)
+    np.testing.assert_allclose(values @ other.coefficients(other.solve(y)), values @ A, rtol=0, atol=1e-6)
+
+
+def test_some_landmarks_are_near_all_rows():
+    X, Y = problem(n=300)
+    exact, near, far = (
+        KernelLabels(landmarks=count, metric_exponent=0.0, reg=1.0, dtype="float64").fit(X[:250], Y[:250])
+        for count in ("auto", 200, 20)
+    )
+    assert exact.state_.model.rows.shape[0] == 250
+    assert near.state_.model.rows.shape == (200, 12)
+    assert near.state_.model.predicted.shape == near.state_.model.second.shape == (200, 7)
+    scores = exact.predict_scores(X[250:])
+    gaps = [np.abs(model.predict_scores(X[250:]) - scores).mean() for model in (near, far)]
+    assert gaps[0] < 0.5 * gaps[1]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_landmarks_are_taken_where_memory_ends(monkeypatch, sparse):
+    X, Y = problem(sparse=sparse)
+    monkeypatch.setattr(kernel_learner, "BUDGET", 4 * 90 * 30)
+    monkeypatch.setattr(kernel_learner, "FEWEST_LANDMARKS", 10)
+    one, two = (KernelLabels(n_threads=threads).fit(X, Y) for threads in (1, 2))
+    assert one.state_.model.rows.shape[0] == 30
+    np.testing.assert_array_equal(one.predict_scores(X), two.predict_scores(X))
+    assert KernelLabels(landmarks=90).fit(X, Y).state_.model.rows.shape[0] == 90
+
+
+def test_unknown_labels_are_filled_in_until_they_say_nothing(monkeypatch):
+    monkeypatch.setattr(kernel_systems, "ROUNDS", 3000)
+    monkeypatch.setattr(kernel_systems, "CHANGE", 1e-12)
+    X, Y = problem(n=60)
+    unknown = np.random.default_rng(0).random(Y.shape) < 0.4
+    x = RowScale.of(X)(X)
+    labels = Labels.from_y(np.where(unknown, np.nan, Y), "missing")
+    y, hidden = kernel_choice.targets(labels, np.float64)
+    np.testing.assert_array_equal(hidden, unknown)
+    for system in (
+        ExactSystem.of(StageRows(Points.of(x), 1.0), 0.3, np.ones(60), 1),
+        LandmarkSystem.of(StageRows(Points.of(x), 1.0), 0.3, np.ones(60), 60, 1),
+    ):
+        solution, filled = kernel_systems.solved(system, y, hidden)
+        scores = system.fitted(filled, solution)
+        for label in range(7):
+            known = ~unknown[:, label]
+            K = kernel(x[known], x[known]) + 0.3 * np.eye(known.sum())
+            expected = kernel(x, x[known]) @ np.linalg.solve(K, Y[known, label])
+            np.testing.assert_allclose(scores[:, label], expected, rtol=0, atol=1e-6)
 
 
 def held_out_quality(X, Y, exponent, reg):
@@ -227,12 +295,20 @@ def test_probabilities_of_weights_known_entries_and_one_score():
 
 def test_what_makes_no_sense_is_refused():
     X, Y = problem()
-    bad = {"gamma": 0.0, "reg": 0.0, "metric_exponent": -1.0, "time_limit": 0, "dtype": "float16", "verbose": 1}
+    bad = {
+        "gamma": 0.0,
+        "reg": 0.0,
+        "metric_exponent": -1.0,
+        "time_limit": 0,
+        "dtype": "float16",
+        "verbose": 1,
+        "landmarks": 0,
+    }
     for name, value in bad.items():
         with pytest.raises(ValueError, match=f"{name} must be"):
             KernelLabels(**{name: value}).fit(X, Y)
-    with pytest.raises(ValueError, match="cannot learn from missing labels"):
-        KernelLabels().fit(X, Y, mask=Y > 0)
+    with pytest.raises(ValueError, match="MultiLabelMF, which learns on a cluster"):
+        KernelLabels().fit(X, Y, client="tcp://somewhere")
     with pytest.raises(ValueError, match=r"X has values too large for float64: rescale them\."):
         KernelLabels().fit(X * 1e200, Y)
 

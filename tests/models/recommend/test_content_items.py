@@ -173,7 +173,7 @@ def test_with_a_ridge_every_item_is_predicted_without_itself(form):
     likes[:, 6] = 0  # known by content alone
     fresh = problem(seed=3)[1][:4]
     model = ContentItems(reg=0.7, dtype="float64").fit(likes, item_features=form(counts))
-    x, known, base = compared(counts, counts, 1.0), np.abs(likes).sum(axis=0) > 0, 1e-3 * (likes > 0).mean(axis=0)
+    x, known, base = compared(counts, counts, 0.5), np.abs(likes).sum(axis=0) > 0, 1e-3 * (likes > 0).mean(axis=0)
     expected = base + np.array([left_out(x, likes, known, 0.7, item) for item in range(25)]).T
     np.testing.assert_allclose(model.score_users(), expected, atol=1e-10)
     np.testing.assert_allclose(model.score_users(interactions=likes[3:5]), expected[3:5], atol=1e-10)
@@ -186,12 +186,12 @@ def test_with_a_ridge_every_item_is_predicted_without_itself(form):
             assert why.base + shares.sum() == pytest.approx(why.score)
         assert item not in why.items
     assert model.add_items(features=form(fresh)).tolist() == [25, 26, 27, 28]
-    new = compared(fresh, counts, 1.0)
+    new = compared(fresh, counts, 0.5)
     b = np.linalg.solve(x[known].T @ x[known] + 0.7 * np.eye(12), x[known].T @ likes[:, known].T)
     np.testing.assert_allclose(model.score_users()[:, 25:], (new @ b).T, atol=1e-10)
     assert np.array_equal(from_json_and_arrays(model).score_users(), model.score_users())
     large = ContentItems(reg=1e9, dtype="float64").fit(likes, item_features=form(counts))
-    cosines = ContentItems(dtype="float64").fit(likes, item_features=form(counts))
+    cosines = ContentItems(idf_exponent=0.5, dtype="float64").fit(likes, item_features=form(counts))
     want = cosines.score_users() - base - likes  # an item that the user has is no neighbour of itself
     np.testing.assert_allclose((large.score_users() - base) * 1e9, want, atol=1e-6)
 
@@ -201,7 +201,7 @@ def test_beyond_the_leading_directions_all_weigh_alike(form, monkeypatch):
     monkeypatch.setattr(content_ridge, "LEADING", 3)
     likes, counts = problem()
     model = ContentItems(reg=0.7, dtype="float64").fit(likes, item_features=form(counts))
-    x = compared(counts, counts, 1.0)
+    x = compared(counts, counts, 0.5)
     leading, squares, others = content_ridge.leading_directions(Features(x), 1)
     assert others == pytest.approx((np.trace(x.T @ x) - squares.sum()) / 9)
     unit = leading / np.sqrt(squares)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from everypair.data.labels import Labels
 from everypair.features.ridge_weights import feature_norms
@@ -23,7 +24,7 @@ from everypair.metrics import per_row
 from everypair.metrics.ranking import rank_dense
 from everypair.models.multilabel.base import LabelledRows
 from everypair.models.multilabel.kernel_stages import StageRows
-from everypair.models.multilabel.ridge_search import TOP
+from everypair.models.multilabel.ridge_search import TOP, known_alone
 from everypair.solvers.kernel_ridge.exact import KernelRidge
 from everypair.solvers.kernel_ridge.points import Points, lower_matrix
 from everypair.types import Array
@@ -77,8 +78,8 @@ class CrossFit:
     def fold(self, kept: Array, held: Array) -> Callable[[float, float], Array]:
         """A function of e and λ: nDCG@5 of the held-out rows that have a label."""
         X, labels, weights = self.rows.take(kept)
-        Y, Z = labels.positives.toarray().astype(self.dtype), self.rows.X[held]
-        truth = self.rows.labels.rows(held).positives
+        (Y, _), Z = targets(labels, self.dtype), self.rows.X[held]
+        held_labels = self.rows.labels.rows(held)
         inverse_weights = np.ones(len(kept)) if weights is None else 1 / weights
         matrices: dict[float, tuple[Array, Array]] = {}
         norms: list[Array] = []
@@ -104,10 +105,28 @@ class CrossFit:
             K, values = matrices[exponent]
             ridges = np.asarray(reg * inverse_weights, self.dtype)
             system = KernelRidge.of(lambda i, j: K[i, j], ridges, self.n_threads)
-            quality = per_row.ndcg(rank_dense(values @ system.coefficients(Y), truth, None), min(TOP, truth.shape[1]))
+            scores = known_alone(values @ system.coefficients(Y), held_labels)
+            ranking = rank_dense(scores, held_labels.positives, None)
+            quality = per_row.ndcg(ranking, min(TOP, Y.shape[1]))
             return np.asarray(quality[~np.isnan(quality)])
 
         return ranked
+
+
+def targets(labels: Labels, dtype: Any) -> tuple[Array, NDArray[np.bool_] | None]:
+    """Y, and where it is not known: there it has the label's share of the known ones.
+
+    >>> Y, unknown = targets(Labels.from_y([[1.0, 0.0], [np.nan, 1.0], [0.0, 0.0]], "missing"), np.float64)
+    >>> Y.tolist(), unknown.sum()
+    ([[1.0, 0.0], [0.5, 1.0], [0.0, 0.0]], 1)
+    """
+    Y = labels.positives.toarray().astype(dtype)
+    if labels.known is None:
+        return Y, None
+    unknown = np.ones(Y.shape, bool)
+    unknown[np.repeat(np.arange(len(Y)), np.diff(labels.known.indptr)), labels.known.indices] = False
+    shares = Y.sum(axis=0) / np.maximum((~unknown).sum(axis=0), 1)
+    return np.where(unknown, shares.astype(dtype), Y), unknown
 
 
 def parts(labels: Labels) -> list[tuple[Array, Array]]:

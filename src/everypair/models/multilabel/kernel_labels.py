@@ -10,7 +10,7 @@ import numpy as np
 from everypair import check
 from everypair.features.scaling import check_size
 from everypair.models.estimator import FittedAttribute
-from everypair.models.multilabel.base import MultiLabelClassifier
+from everypair.models.multilabel.base import MissingLabels, MultiLabelClassifier
 from everypair.models.multilabel.kernel_learner import KernelLearner, KernelSettings
 from everypair.models.multilabel.scoring import by_blocks
 from everypair.models.parameters import checked, estimator, number, or_auto, parameter
@@ -21,7 +21,7 @@ from everypair.types import Array
 
 
 @estimator
-class KernelLabels(MultiLabelClassifier):
+class KernelLabels(MissingLabels, MultiLabelClassifier):
     """Scores s = ½ (k₁(x, ·) A₁ + k₂(x, ·) A₂), A = (K + λI)⁻¹ Y, in closed form and without a seed.
 
     k₁ = exp(−γ‖x − x'‖²) + 0.1 compares rows by features, each as much as a linear model of all labels uses it,
@@ -63,6 +63,12 @@ class KernelLabels(MultiLabelClassifier):
         'λ; ``"auto"`` is that of several which ranks held-out rows best (nDCG@5).',
         or_auto(number(above=0)),
     )
+    landmarks: int | str = parameter(
+        "auto",
+        'compare rows with so many of them only, drawn where those before say least. ``"auto"``: with all where their'
+        " kernel matrix has room in a GiB (16,384 rows in single precision), with 1,024 to 4,096 where it has not.",
+        or_auto(check.integer),
+    )
     threshold: float | str = parameter(
         "auto",
         '``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` for the best micro F1 of rows that were'
@@ -79,13 +85,21 @@ class KernelLabels(MultiLabelClassifier):
     metric_exponent_ = FittedAttribute("model")
     status_ = FittedAttribute("model")
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, mask: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, mask: Any = None, client: Any = None) -> Self:
         """Learn from features X (n × d) and labels y (n × L of zeros and ones), both sparse or dense.
 
         Labels have names where y is a data frame with named columns, or lists of strings, ``[["war", "love"], []]``.
-        ``sample_weight`` weighs rows; a row of weight 0 is as good as left out. Every label counts: a ``mask`` of
-        known ones is refused. Ctrl-C in the second stage keeps the first and warns.
+        ``sample_weight`` weighs rows; a row of weight 0 is as good as left out. ``mask`` (n × L, true where y is
+        known) needs ``unlabeled="missing"``: labels that are not known are filled in with what the model says of them,
+        round by round. Ctrl-C in the second stage keeps the first and warns.
+
+        ``client``: it is learnt on one machine, so that a Dask client is refused.
         """
+        if client is not None:
+            raise ValueError(
+                "KernelLabels learns on one machine, where landmarks keep it small: leave client out, or use "
+                "MultiLabelMF, which learns on a cluster."
+            )
         parameters = checked(self)
         clock = Clock.start(parameters.time_limit)
         rows, form = self._read(parameters, X, y, sample_weight, mask)
@@ -107,5 +121,10 @@ class KernelLabels(MultiLabelClassifier):
 
 def _settings(parameters: SimpleNamespace) -> KernelSettings:
     return KernelSettings(
-        parameters.gamma, parameters.metric_exponent, parameters.reg, parameters.dtype, parameters.n_threads
+        parameters.gamma,
+        parameters.metric_exponent,
+        parameters.reg,
+        parameters.landmarks,
+        parameters.dtype,
+        parameters.n_threads,
     )

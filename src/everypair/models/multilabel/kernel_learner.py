@@ -20,11 +20,11 @@ from everypair.features.row_scale import RowScale
 from everypair.models.multilabel import kernel_choice
 from everypair.models.multilabel.base import LabelledRows
 from everypair.models.multilabel.calibration import Calibration
-from everypair.models.multilabel.kernel_choice import CrossFit, KernelChoice
+from everypair.models.multilabel.kernel_choice import CrossFit, KernelChoice, targets
 from everypair.models.multilabel.kernel_stages import KernelStages, StageRows, predicted_labels
+from everypair.models.multilabel.kernel_systems import ExactSystem, LandmarkSystem, StageSystem, solved
 from everypair.models.multilabel.threshold import best_threshold
 from everypair.progress import Progress
-from everypair.solvers.kernel_ridge.exact import KernelRidge
 from everypair.solvers.kernel_ridge.points import Points
 from everypair.solvers.loop import Status
 from everypair.training.clock import Clock
@@ -33,15 +33,18 @@ from everypair.types import Array
 
 CUT_SCORES = 2**21  # scores that the threshold and the calibration are learnt on, about
 CUT_ROWS = 1500  # and all rows where they are no more
+BUDGET = 2**30  # bytes of a kernel matrix, or of one with landmarks
+MOST_LANDMARKS, FEWEST_LANDMARKS = 4096, 1024  # where the budget decides
 
 
 @dataclass(frozen=True)
 class KernelSettings:
-    """Checked parameters; ``None`` leaves e or λ to be chosen."""
+    """Checked parameters; ``None`` leaves e, λ or the number of landmarks to be chosen."""
 
     gamma: float
     metric_exponent: float | None
     reg: float | None
+    landmarks: int | None
     dtype: np.dtype[Any]
     n_threads: int
 
@@ -55,6 +58,7 @@ class KernelLearner:
         self.rows = rows.take(np.random.default_rng(0).permutation(n))
         weights = np.ones(n) if self.rows.weights is None else self.rows.weights
         self.inverse_weights = (1 / weights).astype(settings.dtype)
+        self.count = landmarks(n, settings)
         self.cut = self._first_to_cut()
 
     def fit(self) -> tuple[KernelStages, float]:
@@ -64,25 +68,38 @@ class KernelLearner:
         features = scale(self.rows.X, self.settings.dtype)
         compared = StageRows(Points.of(features), self.settings.gamma)
         before = self.clock.left()
-        Y = self.rows.labels.positives.toarray().astype(self.settings.dtype)
-        first, left_out = self.stage(compared, Y, reg)
+        Y, unknown = targets(self.rows.labels, self.settings.dtype)
+        system = self.system(compared, reg, self.count)
+        solution, filled = solved(system, Y, unknown)
+        left_out = system.left_out(filled, solution, 0)
         self.progress.reach(2, "stage one")
+        kept: Any = system.factor.chosen if isinstance(system, LandmarkSystem) else slice(None)
         model = KernelStages(
-            scale=scale, rows=features, gamma=compared.gamma, first=first, predicted=None, second=None,
-            metric_exponent=exponent, reg=reg,
-            calibration=Calibration(np.zeros(1), np.zeros(1)), status=Status.SOLVED,
+            scale=scale, rows=features[kept], gamma=compared.gamma, first=system.coefficients(solution), predicted=None,
+            second=None, metric_exponent=exponent, reg=reg, calibration=Calibration(np.zeros(1), np.zeros(1)),
+            status=Status.SOLVED,
         )  # fmt: skip
         scores = left_out[self.cut :]
         if before - self.clock.left() > self.clock.left():  # stage two takes as long
             return self.finished(replace(model, status=Status.TIME_LIMIT), scores)
+        del system  # its matrix is as large as the next one's
         predicted = predicted_labels(left_out)
+        compared = replace(compared, predicted=Points.of(predicted))
         try:
-            second, again = self.stage(replace(compared, predicted=Points.of(predicted)), Y, reg, self.cut)
+            system = self.system(compared, reg, None if self.count is None else kept)
+            solution, filled = solved(system, filled, unknown)
+            second, again = system.coefficients(solution), system.left_out(filled, solution, self.cut)
         except KeyboardInterrupt:
             warn_interrupted("the model is its first stage alone.")
             return self.finished(replace(model, status=Status.INTERRUPTED), scores)
         self.progress.reach(3, "stage two")
-        return self.finished(replace(model, predicted=predicted, second=second), (scores + again) / 2)
+        return self.finished(replace(model, predicted=predicted[kept], second=second), (scores + again) / 2)
+
+    def system(self, compared: StageRows, reg: float, chosen: Any) -> StageSystem:
+        """The factorised system of a stage, exact or through landmarks."""
+        if chosen is None:
+            return ExactSystem.of(compared, reg, self.inverse_weights, self.settings.n_threads)
+        return LandmarkSystem.of(compared, reg, self.inverse_weights, chosen, self.settings.n_threads)
 
     def metric(self) -> tuple[RowScale, KernelChoice]:
         """How rows are scaled, with the exponent that was chosen, and the choice."""
@@ -95,14 +112,6 @@ class KernelLearner:
         crossed = CrossFit(self.rows, plain, metric_ridge, settings.gamma, settings.dtype, settings.n_threads)
         choice = crossed.best(exponents, regs)
         return learned_scale(plain, A, T, metric_ridge, choice.exponent, weights), choice
-
-    def stage(self, compared: StageRows, Y: Array, reg: float, start: int = 0) -> tuple[Array, Array]:
-        """Coefficients, and the scores of rows from ``start`` on, each left out."""
-        system = KernelRidge.of(
-            lambda i, j: compared[i].kernel(compared[j]), self._ridges(reg), self.settings.n_threads
-        )
-        A = system.coefficients(Y)
-        return A, system.left_out(Y, A, start)
 
     def finished(self, model: KernelStages, scores: Array) -> tuple[KernelStages, float]:
         """The model with its calibration, and the threshold, from scores of the last rows, each left out."""
@@ -120,5 +129,10 @@ class KernelLearner:
     def _last_labels(self, start: int) -> Labels:
         return self.rows.labels.rows(np.arange(start, self.rows.labels.shape[0]))
 
-    def _ridges(self, reg: float) -> Array:
-        return np.asarray(self.settings.dtype.type(reg) * self.inverse_weights)
+
+def landmarks(n: int, settings: KernelSettings) -> int | None:
+    """How many landmarks, ``None`` for the exact system."""
+    if settings.landmarks is not None:
+        return settings.landmarks if settings.landmarks < n else None
+    room = BUDGET // settings.dtype.itemsize
+    return None if n * n <= room else max(FEWEST_LANDMARKS, min(MOST_LANDMARKS, room // n))

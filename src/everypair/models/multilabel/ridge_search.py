@@ -169,10 +169,19 @@ def ranking_quality(scores: Array, labels: Labels) -> float:
     >>> ranking_quality(np.array([[0.3, 0.2], [0.3, 0.2]]), Labels.from_y([[1, 0], [0, 1]])).__round__(3)
     0.815
     """
-    if labels.known is not None:
-        hidden = np.full_like(scores, -np.inf)
-        rows = np.repeat(np.arange(len(scores)), np.diff(labels.known.indptr))
-        hidden[rows, labels.known.indices] = scores[rows, labels.known.indices]
-        scores = hidden
     length = min(TOP, labels.shape[1])
-    return multilabel_metrics(scores, labels.positives, [length], n_threads=1)[f"ndcg@{length}"]
+    return multilabel_metrics(known_alone(scores, labels), labels.positives, [length], n_threads=1)[f"ndcg@{length}"]
+
+
+def known_alone(scores: Array, labels: Labels) -> Array:
+    """Scores in which labels that are not known come last.
+
+    >>> known_alone(np.array([[0.3, 0.2]]), Labels.from_y([[np.nan, 1.0]], "missing")).tolist()
+    [[-inf, 0.2]]
+    """
+    if labels.known is None:
+        return scores
+    hidden = np.full_like(scores, -np.inf)
+    rows = np.repeat(np.arange(len(scores)), np.diff(labels.known.indptr))
+    hidden[rows, labels.known.indices] = scores[rows, labels.known.indices]
+    return hidden

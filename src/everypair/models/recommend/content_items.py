@@ -11,13 +11,15 @@ from everypair.data.pairs import Pairs
 from everypair.features.feature_map import FeatureMap
 from everypair.features.rarity import RarityScaling, scaled_text
 from everypair.models.estimator import FittedAttribute
-from everypair.models.parameters import Threads, checked, estimator, number, parameter
+from everypair.models.parameters import Threads, checked, estimator, number, or_none, parameter
 from everypair.models.recommend.content_ridge import ContentRidge, choose_reg
 from everypair.models.recommend.content_state import ContentState
 from everypair.models.recommend.item_item_state import base_of, signs
 from everypair.models.recommend.recommender import Recommender
 from everypair.models.recommend.training_data import training_data
 from everypair.parallel import resolve_threads
+
+COSINE_IDF, RIDGE_IDF = 1.0, 0.5  # powers of idf
 
 
 def _checked_reg(name: str, value: Any) -> float | str | None:
@@ -61,8 +63,11 @@ class ContentItems(Threads, Recommender):
     ['kitchen']
     """
 
-    idf_exponent: float = parameter(
-        1.0, "power of idf in the weight of a feature; 0 weighs all features alike.", number(least=0)
+    idf_exponent: float | None = parameter(
+        None,
+        "power of idf in the weight of a feature, 0 weighs all features alike; None is 1, and ½ with a ridge, which "
+        "takes what is common out by itself.",
+        or_none(number(least=0)),
     )
     reg: float | str | None = parameter(
         None,
@@ -89,7 +94,10 @@ class ContentItems(Threads, Recommender):
         matrix = Pairs.from_matrix(data.matrix, dtype=values.dtype).to_csr()
         reader = FeatureMap.of(data.features[1], "item_features")
         raw = reader(data.features[1], matrix.shape[1], values.dtype)
-        scaling = RarityScaling.of(raw, values.idf_exponent, scaled_text(reader))
+        exponent = values.idf_exponent
+        if exponent is None:
+            exponent = COSINE_IDF if values.reg is None else RIDGE_IDF
+        scaling = RarityScaling.of(raw, exponent, scaled_text(reader))
         content, reg, ridge = scaling(raw), values.reg, None
         threads = resolve_threads(values.n_threads)
         if reg == "auto":

@@ -29,7 +29,7 @@ from everypair.solvers.preconditioner import low_rank_factor
 from everypair.types import Array
 
 LEADING = 256  # directions that are shrunk; the others are weighed alike
-RIDGES = (1.0, 3.0, 10.0, 30.0)
+RIDGES = (1.0, 3.0, 10.0, 30.0, 100.0)
 HELD_OUT_SHARE = 7  # one item in so many is held out to choose λ
 MOST_USERS = 2000  # by whose lists λ is chosen
 LENGTH = 10  # of the lists whose nDCG decides
