@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from smoke import parse
 
 from everypair import KernelLabels, MultiLabelMF
+from everypair.models.multilabel.rivals import SLEEC, FastXML
 
 SPLITS = (PUBLISHED, "1", "2", "3", "4", "5")
 OURS = "KernelLabels"
@@ -54,6 +55,8 @@ METHODS: dict[str, Callable[[Any, Any, Any], Learnt]] = {
     OURS: model(lambda: KernelLabels(n_threads=1), "reg", "metric_exponent"),
     "KernelLabels, no metric": model(lambda: KernelLabels(metric_exponent=0.0, n_threads=1), "reg"),
     "MultiLabelMF": model(lambda: MultiLabelMF(random_state=0, n_threads=1)),
+    "FastXML": model(lambda: FastXML(random_state=0, threshold=0.5, n_threads=1)),
+    "SLEEC": model(lambda: SLEEC(random_state=0, threshold=0.5, n_threads=1)),
     "LinearSVC": one_vs_rest("LinearSVC"),
     "LogisticRegression": one_vs_rest("LogisticRegression"),
 }
