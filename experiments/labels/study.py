@@ -5,8 +5,8 @@
     python experiments/labels/study.py --report                      the tables, from what is stored
 
 Everything that is chosen is chosen inside the training rows. Each result is stored when it is there, in
-results/study_quality/<data>.json; what is stored is not run again, --anew runs it again. The table is
-results/study_quality.md and, shorter, in docs/multi-label.md between its marks.
+results/quality/<data>.json; what is stored is not run again, --anew runs it again. The table is
+results/quality.md and, shorter, in docs/multi-label.md between its marks.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ METHODS: dict[str, Callable[[Any, Any, Any], Learnt]] = {
 
 
 def path_of(folder: Path, name: str) -> Path:
-    return folder / "study_quality" / f"{name}.json"
+    return folder / "quality" / f"{name}.json"
 
 
 def stored(folder: Path, name: str) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def main() -> None:
         for split in options.splits:
             for method in options.methods:
                 run(options.results, name, split, method, options.seconds, options.anew)
-    (options.results / "study_quality.md").write_text(report(options.results))
+    (options.results / "quality.md").write_text(report(options.results))
 
 
 if __name__ == "__main__":
