@@ -192,8 +192,9 @@ def check_table4(folder):
 def check_figure1(folder):
     traces = json.loads((folder / "figure1_ml1m.json").read_text())["traces"]
     assert {name: len(points) for name, points in traces["Subsampled"].items()} == {
-        "newton": 5, "block": 5, "als": 5, "cd": 5, "sg-reform": 50,
+        "auto": 5, "newton": 5, "block": 5, "als": 5, "cd": 5, "sg-reform": 50, "sg-reform, one learner": 50,
     }  # fmt: skip
+    assert {"sg-descent", "sg-rows"} < set(traces["Full"])
     for points in (points for part in traces.values() for points in part.values()):
         assert points[-1][1] < points[0][1]
     exact = [traces["Full"][name][-1][1] for name in ("block", "als")]  # rank 4: one block, so the same steps

@@ -170,6 +170,34 @@ def ratings(small: bool) -> Iterator[Cell]:
         yield name, measure
 
 
+def peers(small: bool, cells: dict[str, dict[str, Found]]) -> Iterator[tuple[str, str, Callable[[], Found]]]:
+    """Surprise's models with their defaults on the same ratings; SVD++ where it takes minutes, not hours."""
+    import pandas
+    import surprise
+
+    items = {"name": "pearson_baseline", "user_based": False}
+    makes = {
+        "Surprise KNNBaseline": lambda: surprise.KNNBaseline(sim_options=items, verbose=False),
+        "Surprise SVD++": lambda: surprise.SVDpp(random_state=0),
+    }
+    for name, Y, mask, _ in rated(small):
+        for method, make in makes.items():
+            if name not in cells or method in cells[name] or (method.endswith("++") and mask.sum() > 200_000):
+                continue
+
+            def measure(Y: Any = Y, mask: Any = mask, make: Any = make) -> Found:
+                hidden, shown = np.nonzero((Y > 0) & ~mask), np.nonzero(mask)
+                reader = surprise.Reader(rating_scale=(Y[mask].min(), Y[mask].max()))
+                frame = pandas.DataFrame({"user": shown[0], "item": shown[1], "rating": Y[shown]})
+                data = surprise.Dataset.load_from_df(frame, reader)
+                table = data.build_full_trainset()
+                model, seconds = timed(lambda: make().fit(table))
+                errors = np.array([model.predict(i, j).est for i, j in zip(*hidden)]) - Y[hidden]
+                return {"mae": float(np.abs(errors).mean()), "rmse": float(np.sqrt(np.mean(errors**2))), "cpu": seconds}
+
+            yield name, method, measure
+
+
 MAKERS = {"drugs": drugs, "newcomers": newcomers, "labels": labels, "ratings": ratings}
 
 
@@ -217,11 +245,13 @@ def lines(study: str, cells: dict[str, dict[str, Found]]) -> list[str]:
             out.append(f"| {name} | {' | '.join(row)} | {np.mean(seconds):.1f} |")
         return out
     if study == "ratings":
-        out = ["| data | runs | biases | `GaussianRatings` | inside | CPU s |", "|---" * 6 + "|"]
+        others = ["biases", "Surprise KNNBaseline", "Surprise SVD++"]
+        out = [f"| data | runs | {' | '.join(others)} | `GaussianRatings` | inside | CPU s |", "|---" * 8 + "|"]
         for group, runs in groups.items():
             ours = mean(runs, "GaussianRatings", "mae", "rmse"), mean(runs, "GaussianRatings", "covered")
             seconds = np.mean([run["GaussianRatings"]["cpu"] for run in runs])
-            row = [group, str(len(runs)), mean(runs, "biases", "mae", "rmse"), *ours, f"{seconds:.0f}"]
+            beside = [mean(runs, name, "mae", "rmse") if all(name in run for run in runs) else "" for name in others]
+            row = [group, str(len(runs)), *beside, *ours, f"{seconds:.0f}"]
             out.append(f"| {' | '.join(row)} |")
         return out
     methods = ["KernelCompletion", "NeighborMF", "KernelCompletion + NeighborMF"]
@@ -253,31 +283,37 @@ def on_page(text: str, study: str, table: str) -> str:
     return f"{before}{begin}{table}{end}{after}"
 
 
+def kept(path: Path, key: str, found: dict[str, Found]) -> dict[str, dict[str, Found]]:
+    """All cells, this one among them, on disk; several runs may be at work."""
+    cells = json.loads(path.read_text()) if path.exists() else {}
+    cells[key] = {**cells.get(key, {}), **found}
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(json.dumps(cells, indent=1) + "\n")
+    unfinished.replace(path)
+    print(key, json.dumps(found), flush=True)
+    return cells
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", choices=STUDIES, default="drugs", help="which study")
     parser.add_argument("--only", default="", help="cells whose key begins so")
     parser.add_argument("--report", action="store_true", help="the table of what is stored, without a run")
-    parser.add_argument("--page", action="store_true", help="put it into docs/completion.md too")
+    parser.add_argument(
+        "--peers", action="store_true", help="ratings: Surprise, where it is installed, on what is stored"
+    )
+    parser.add_argument("--page", action="store_true", help="put the table into docs/completion.md too")
     options = smoke.parse(parser, RESULTS)
     path = options.results / f"study_{options.data}.json"
     cells = json.loads(path.read_text()) if path.exists() else {}
-    if not options.report:
-        for key, measure in MAKERS[options.data](options.smoke):
-            if key in cells or not key.startswith(options.only):
-                continue
-            found = measure()
-            if path.exists():  # several runs may be at work
-                cells = json.loads(path.read_text())
-            cells[key] = found
-            unfinished = path.with_suffix(".part")
-            unfinished.write_text(json.dumps(cells, indent=1) + "\n")
-            unfinished.replace(path)
-            print(
-                key,
-                {name: {k: round(v, 4) for k, v in found.items()} for name, found in cells[key].items()},
-                flush=True,
-            )
+    if options.peers:
+        for key, method, measure in peers(options.smoke, cells):
+            if key.startswith(options.only):
+                cells = kept(path, key, {method: measure()})
+    elif not options.report:
+        for key, make in MAKERS[options.data](options.smoke):
+            if key not in cells and key.startswith(options.only):
+                cells = kept(path, key, make())
     if not cells:
         sys.exit(f"{path} does not exist: run the script without --report first.")
     text = "\n".join(lines(options.data, cells)) + "\n"

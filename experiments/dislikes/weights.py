@@ -68,7 +68,8 @@ def users_of(train: Any, test: Any, weight: float, negative_weight: Any, loss: s
     """nDCG@10 of every user with a held-out like, and the negative weight that was used."""
     options = {"rank": rank, "loss": loss, "negative_weight": negative_weight, "random_state": 0}
     model = OneClassMF(**options).fit(weighted(train, weight))
-    return ndcg(rank_users(model, train, test, [10]), 10), model.negative_weight_
+    ranking, _ = rank_users(model, train, test, [10])
+    return ndcg(ranking, 10), model.negative_weight_
 
 
 def study(train: Any, validation: Any, test: Any, loss: str, rank: int) -> list[dict[str, Any]]:

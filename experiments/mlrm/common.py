@@ -27,6 +27,7 @@ from datasets import read, sparse
 
 from everypair.data.observed import Observed
 from everypair.features import SpectralFeatures
+from everypair.features.row_scale import RowScale
 from everypair.metrics import completion_metrics
 from everypair.models.completion import MLRM
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
@@ -76,10 +77,17 @@ def ratings() -> Case:
     return Case("ml100k", truth, archive["user_features"], archive["item_features"], truth > 0)
 
 
-def labels(name: str) -> Case:
-    """All rows of a multi-label data set; features in columns of unit length, C = I."""
+def labels(name: str, prepared: bool = False) -> Case:
+    """All rows of a multi-label data set; features in columns of unit length, C = I.
+
+    ``prepared``: z-scores, or rare features more and rows of unit length where X is sparse, and a constant.
+    """
     archive = read(f"ml_{name}")
     X, Y = (sp.vstack([sparse(archive, f"{part}_{half}") for half in ("train", "test")]) for part in "XY")
+    if prepared:
+        rows = RowScale.of(X.astype(float))(X.astype(float))
+        rows = rows.toarray() if sp.issparse(rows) else rows
+        return Case(name, Y.toarray().astype(float), np.column_stack([rows, np.ones(len(rows))]))
     dense = X.toarray().astype(float)
     lengths = np.linalg.norm(dense, axis=0)
     kept = dense[:, lengths > 0] / lengths[lengths > 0]

@@ -15,11 +15,13 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=list(NAMES), choices=NAMES)
     parser.add_argument("--rates", nargs="+", type=float, default=list(RATES))
     parser.add_argument("--draws", type=int, default=1)
+    parser.add_argument("--prepared", action="store_true", help="features scaled and centred, with a constant")
     args = parser.parse_args()
-    store = Store("multilabel", args.smoke)
+    title = "multilabel_prepared" if args.prepared else "multilabel"
+    store = Store(title, args.smoke)
     names, rates = (["generated"], [0.5]) if args.smoke else (args.data, args.rates)
     for name in names:
-        case = generated() if args.smoke else labels(name)
+        case = generated() if args.smoke else labels(name, args.prepared)
         for method in args.methods:
             for rate in rates:
                 store.get(
@@ -44,7 +46,7 @@ def main() -> None:
                 for v, c in zip(values, cells)
             ]
             lines.append(f"| {name} | {rate} | " + " | ".join(texts) + " |")
-    store.write("multilabel.md", lines)
+    store.write(f"{title}.md", lines)
 
 
 if __name__ == "__main__":

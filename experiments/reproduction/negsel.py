@@ -262,6 +262,14 @@ ENTRIES = (
         full=("negsel/figure1.py",),
     ),
     Entry(
+        "negsel.claim.poisson",
+        "claim",
+        "In Poisson factorization the sum over all pairs is linear, a regulariser",
+        "(C.6)–(C.7)",
+        proven("PoissonMF costs O(|Ω|k) a sweep; its objective equals the sum over every pair and never rises."),
+        tests=("tests/models/recommend/test_poisson.py",),
+    ),
+    Entry(
         "negsel.claim.unbiased",
         "claim",
         "The reformulated stochastic gradient is unbiased (A.2)",
