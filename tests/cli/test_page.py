@@ -13,7 +13,9 @@ EXIT_CODE = re.compile(r"  # exit code (\d)$")
 
 def test_commands_of_the_page(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "today.csv").write_text(re.search(r"^```csv\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)[1])
+    tables = re.findall(r"^```csv\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    for name, table in zip(("today.csv", "items.csv"), tables, strict=True):
+        (tmp_path / name).write_text(table)
     blocks = BLOCK.findall(PAGE)
     assert len(blocks) >= 6
     for commands, output in blocks:

@@ -6,7 +6,7 @@ from everypair.cli.app import app
 
 COMMANDS = (
     *("fit", "recommend", "evaluate", "tune", "report", "update"),
-    *("serve", "warm-up", "similar", "explain", "inspect", "models", "doctor", "demo"),
+    *("serve", "warm-up", "similar", "explain", "inspect", "card", "export", "models", "doctor", "demo"),
 )
 
 for name in COMMANDS:  # in this order in --help

@@ -39,6 +39,10 @@ def fit(
         str | None, typer.Option(help="Train on a Dask cluster: tcp://scheduler:port, or local:4 processes.")
     ] = None,
     shards: Annotated[int | None, typer.Option(help="Of either side on a cluster.", show_default="by the data")] = None,
+    start: Annotated[
+        Path | None, typer.Option(help="A model file where training begins: last night's; items are matched by id.")
+    ] = None,
+    commit: Annotated[str | None, typer.Option(help="Of your code, to be noted in the file.")] = None,
     keep_partial: Annotated[
         bool, typer.Option("--keep-partial", help="After Ctrl-C replace a model file that is there all the same.")
     ] = False,
@@ -49,6 +53,7 @@ def fit(
     """
     from everypair.cli.cluster import fit_there
     from everypair.models.parameters import Iterating
+    from everypair.models.recommend.recommender import Recommender
     from everypair.store.write import check_output
     from everypair.training.interruption import was_interrupted
 
@@ -59,16 +64,21 @@ def fit(
     if cluster is None:
         if shards is not None:
             raise ValueError("--shards belongs to --cluster.")
-        log = _fit_here(model, choice, events, reading, tables, holdout, checkpoint, run.quiet)
+        log = _fit_here(model, choice, events, reading, tables, holdout, checkpoint, start, run.quiet)
     else:
-        if holdout is not None or tables != FeatureTables():
-            raise ValueError("--cluster trains on events alone: leave out --holdout and features, or fit in Python.")
+        if holdout is not None or start is not None or tables != FeatureTables():
+            raise ValueError(
+                "--cluster trains on events alone: leave out --holdout, --start and features, or fit in Python."
+            )
         fit_there(model, events, reading, cluster, shards, checkpoint, run.quiet)
         log = Log()
     if cold_items == "include":
         added = tables.add_items(model)
         note(f"{added:,} items without events are added by their features.", run.quiet)
     file.described(model)
+    if isinstance(model, Recommender) and cluster is None:
+        known = log.held_out.metrics[choice.model] if log.held_out is not None else None
+        model.record(known, held_out=log.words, commit=commit)
     check_whole(was_interrupted(model), output, keep_partial)
     model.save(output, serve_only=serve_only)
     (users, items), pairs = model.interactions_.shape, model.interactions_.nnz
@@ -97,19 +107,27 @@ class Log(NamedTuple):
     duplicates: int | None = None
     dropped: dict[str, int] | None = None
     held_out: HeldOutMetrics | None = None
+    words: str | None = None
 
 
 def _fit_here(
     model: Any, choice: ModelChoice, events: Path, reading: Reading, tables: FeatureTables, holdout: float | None,
-    checkpoint: Path | None, quiet: bool,
+    checkpoint: Path | None, start: Path | None, quiet: bool,
 ) -> Log:  # fmt: skip
-    from everypair import Checkpoint
+    from inspect import signature
+
+    from everypair import Checkpoint, load
 
     data = reading.read(events, quiet)
     features = tables.read(data, quiet)
+    if start is not None:
+        if "start" not in signature(model.fit).parameters:
+            raise ValueError(f"{type(model).__name__} has no start: leave out --start.")
+        features["start"] = load(start)
     held_out = None
     if holdout is not None:
         parts = Split(test_share=holdout).parts(data, choice.seed)
         held_out = measured(fitted(choice.build(), parts.train, features, quiet), parts, [10])
     fitted(model, data, features, quiet, () if checkpoint is None else (Checkpoint(checkpoint),))
-    return Log(data.duplicates, dict(data.dropped), held_out)
+    words = None if holdout is None else Split(test_share=holdout).words(choice.seed)
+    return Log(data.duplicates, dict(data.dropped), held_out, words)

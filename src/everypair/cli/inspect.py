@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,7 +32,8 @@ def inspect(
     from everypair.cli.model_files import is_model_file
 
     if not is_model_file(path):
-        found = _events(reading.read(path, run.quiet), path)
+        lenient = replace(reading, missing="drop") if reading.missing == "error" else reading  # which are counted
+        found = _events(lenient.read(path, run.quiet), path)
     elif reading != Reading():
         raise ValueError(f"{path} is a model: leave out the options of files of events.")
     else:
@@ -61,6 +63,14 @@ def _model(path: Path) -> dict[str, Any]:
         for side, kind in enumerate(("user", "item")):
             features = model.state_.feature_map(side)
             found[f"{kind} features"] = None if features is None else int(features.width)
+    if isinstance(model, Recommender):
+        record, log = model.state_.record, model.state_.log
+        if record is not None:
+            found |= {"created": record.created, "version": record.version, "commit": record.commit}
+            found["held-out metrics"] = dict(record.metrics) or None
+        if log is not None:
+            found["read"] = [dict(one) for one in log.sources]
+            found["reading"] = dict(log.reading) or None
     history = getattr(model.state_, "history", None)
     if isinstance(history, Dropped):
         history, found["form"] = None, "serve-only"

@@ -100,6 +100,7 @@ def tune(
         write_report(final, seen, test, report, tuning=result, test_note=note, random_state=choice.seed)
         final = fitted(clone(final), data, features, run.quiet)
     check_whole(result.interrupted or was_interrupted(final), output, keep_partial)
+    final.record({result.metric: result.default + result.gain} if result.beats_default else None, held_out="by tune")
     final.save(output)
     if trials_csv is not None:
         with replacing(trials_csv) as file:

@@ -26,6 +26,8 @@ OF_TEXT = ("delimiter", "header", "quote", "encoding")
 class EventLog:
     """``reading`` are arguments of ``read_events``, ``latest`` is the time of the last event, ``marks`` are hashes.
 
+    ``sources`` are the tables: the name and size of a file, the number of pairs, the first and the last time.
+
     >>> events = read_events([("ann", "rain", 4.0), ("bob", "rain", 1.0)], min_rating=3)
     >>> log = EventLog.of(events)
     >>> log.reading, log.has(events), read_like([("bob", "rain", 2.0), ("cem", "rain", 5.0)], log).user_ids
@@ -35,11 +37,12 @@ class EventLog:
     reading: Mapping[str, Any] = field(default_factory=dict)
     latest: float | None = None
     marks: tuple[str, ...] = ()
+    sources: tuple[dict[str, Any], ...] = ()
 
     @classmethod
     def of(cls, events: Events) -> Self:
         """What is remembered of the events that a model is fitted on."""
-        return cls(dict(events.reading), _latest(events), (mark_of(events),))
+        return cls(dict(events.reading), _latest(events), (mark_of(events),), (_source(events),))
 
     @property
     def joined(self) -> str:
@@ -61,7 +64,8 @@ class EventLog:
         """The log once these events were read too."""
         moments = [one for one in (self.latest, _latest(events)) if one is not None]
         marks = (*self.marks, mark_of(events))[-REMEMBERED:]
-        return replace(self, latest=max(moments, default=None), marks=marks)
+        sources = (*self.sources, _source(events))[-REMEMBERED:]
+        return replace(self, latest=max(moments, default=None), marks=marks, sources=sources)
 
 
 def read_like(source: Any, log: EventLog | None, verbose: bool = False, **options: Any) -> Events:
@@ -91,6 +95,12 @@ def mark_of(events: Events) -> str:
     for array in (*(np.asarray(one, np.int64) if one.dtype.kind in "iu" else one for one in arrays), matrix.data):
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()
+
+
+def _source(events: Events) -> dict[str, Any]:
+    times = None if events.times is None or not events.times.nnz else events.times.data
+    span = {} if times is None else {"first": times.min().item(), "last": times.max().item()}
+    return {**events.source, "pairs": int(events.matrix.nnz), **span}
 
 
 def _latest(events: Events) -> float | None:

@@ -7,10 +7,12 @@ With `min_rating` θ an event's weight is 1 where its rating is at least θ, and
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -45,7 +47,7 @@ class Events:
     ``dropped`` counts what was left out and why: events with something ``"missing"`` or ``"below min_rating"``, pairs
     of ``"weight 0"`` and those of ``"rare"`` users or items. ``reading`` are the arguments of ``read_events`` that were
     not the usual ones: a model reads later events by them. ``repeats`` are the events of pairs that have
-    several, with their times: what a split by time needs.
+    several, with their times: what a split by time needs. ``source`` is the name and the size of the file.
 
     >>> events = read_events([("ann", "rain"), ("bob", "rain"), ("bob", "rain"), ("bob", "blue")])
     >>> events.matrix.toarray().tolist(), events.item_ids, events.duplicates
@@ -61,6 +63,7 @@ class Events:
     dropped: Mapping[str, int] = field(default_factory=dict)
     reading: Mapping[str, Any] = field(default_factory=dict)
     repeats: Repeats | None = None
+    source: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_events(
@@ -168,7 +171,16 @@ def read_events(
         dropped=dropped,
         reading=reading,
         repeats=repeats,
+        source=_file_of(source),
     )
+
+
+def _file_of(source: Any) -> dict[str, Any]:
+    """The name and the size of a file, nothing of a table in memory."""
+    if not isinstance(source, str | os.PathLike):
+        return {}
+    path = Path(source)
+    return {"file": path.name, "bytes": path.stat().st_size}
 
 
 def _unusual(**given: Any) -> dict[str, Any]:

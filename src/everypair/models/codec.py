@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from everypair.data.event_log import EventLog
 from everypair.data.ids import Ids
 from everypair.data.item_table import ItemTable, NumberColumn, TextColumn
+from everypair.data.record import Record
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
@@ -63,7 +64,7 @@ def storable(cls: Class, name: str | None = None) -> Class:
 
 
 for _cls in (
-    *(DegreeWeighting, EventLog, FeatureMap, ItemTable, Negatives, NumberColumn, Ridge, RowScale, Sampling),
+    *(DegreeWeighting, EventLog, FeatureMap, ItemTable, Negatives, NumberColumn, Record, Ridge, RowScale, Sampling),
     *(TableFeatures, TextColumn, *FEATURES.values()),
 ):
     storable(_cls)

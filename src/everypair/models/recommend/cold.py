@@ -16,18 +16,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from everypair.features.ridge_weights import choose_ridge, ridge_weights
 from everypair.features.row_scale import RowScale
 from everypair.models.codec import storable
 from everypair.models.state_checks import check_array
 from everypair.parallel import even_chunks, run_chunks
 from everypair.problem.gram import gram
 from everypair.problem.rotation import row_products
-from everypair.solvers.kernel_ridge.exact import KernelRidge
 from everypair.solvers.kernel_ridge.points import Points
 from everypair.types import Array
 
@@ -66,6 +63,9 @@ class ColdFactors:
                 f'Side(cold="kernel") compares every two that have events, and there are {len(factors):,}: up to '
                 f'{KERNEL_ROWS:,} are allowed; use cold="linear".'
             )
+        from everypair.features.ridge_weights import choose_ridge, ridge_weights  # scipy.linalg is slow to import, and
+        from everypair.solvers.kernel_ridge.exact import KernelRidge  # answers do without
+
         dtype = factors.dtype
         mean = factors.mean(axis=0, dtype=np.float64).astype(dtype)
         targets = factors - mean
@@ -146,5 +146,7 @@ def _points_like(points: Points, rows: Any) -> Points:
 
 def _root(square: NDArray[np.float64]) -> NDArray[np.float64]:
     """G^½."""
+    import scipy.linalg
+
     values, vectors = scipy.linalg.eigh(square, check_finite=False)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T)

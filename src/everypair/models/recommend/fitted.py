@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from everypair.data.event_log import EventLog
 from everypair.data.ids import Ids
 from everypair.data.item_table import ItemTable
+from everypair.data.record import Record
 from everypair.data.rows import StoredRows
 from everypair.features.feature_map import FeatureMap
 from everypair.models.recommend.explanation import Explanation
@@ -157,13 +158,14 @@ class NamedValue:
     """Ids of users and items, both or neither: a model fitted on a matrix knows positions only.
 
     ``log`` is what a model with ids remembers of the events that it has read, ``item_table`` what is known of items to
-    show them and to choose by.
+    show them and to choose by, ``record`` where the model comes from.
     """
 
     user_ids: Ids | None = None
     item_ids: Ids | None = None
     log: EventLog | None = None
     item_table: ItemTable | None = None
+    record: Record | None = None
 
     def without_ids(self) -> Self:
         """The same value, of positions alone."""

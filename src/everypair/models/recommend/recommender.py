@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any, ClassVar, Self
 
 from everypair.data.matching import IdPair
+from everypair.data.record import Record
 from everypair.models.estimator import Estimator, FittedAttribute
 from everypair.models.recommend.answering import Answering
 from everypair.models.recommend.by_id import ids_of_value
@@ -19,6 +22,19 @@ class Recommender(Estimator, Answering):
     user_ids_ = FittedAttribute()
     item_ids_ = FittedAttribute()
     interactions_ = FittedAttribute()
+
+    def record(self, metrics: Any = None, *, held_out: str | None = None, commit: str | None = None) -> Self:
+        """Note where the fitted model comes from: now, this version, your ``commit``, ``metrics`` of held-out events.
+
+        It is saved with the model; ``everypair card model.ep`` prints it beside the files that were read. The command
+        ``fit`` does this by itself.
+
+        >>> from everypair import Popularity
+        >>> Popularity().fit({"user": ["ann"], "item": ["blue"]}).record(commit="4f2a").state_.record.commit
+        '4f2a'
+        """
+        self.state_ = replace(self._fitted(), record=Record.now(version("everypair"), metrics, held_out, commit))
+        return self
 
     def score(self, interactions: Any, y: None = None) -> float:
         """Mean nDCG@10 of held-out positives (of the training's users and items), which scikit-learn's searches take.

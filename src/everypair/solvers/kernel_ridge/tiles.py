@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from everypair.parallel import Chunk, even_chunks, run_chunks, single_threaded_blas
@@ -107,6 +106,8 @@ class TiledCholesky:
 
 
 def _cholesky(matrix: Matrix) -> Matrix:
+    import scipy.linalg  # slow to import, and answers that have no kernel do without
+
     try:
         return np.asarray(scipy.linalg.cholesky(matrix, lower=True, check_finite=False))
     except scipy.linalg.LinAlgError:
@@ -117,6 +118,6 @@ def _cholesky(matrix: Matrix) -> Matrix:
 
 def _left(corner: Matrix, right: Matrix, transposed: bool = False) -> Matrix:
     """C⁻¹ B or C⁻ᵀ B for one tile."""
-    return np.asarray(
-        scipy.linalg.solve_triangular(corner, right, lower=True, trans=int(transposed), check_finite=False)
-    )
+    from scipy.linalg import solve_triangular
+
+    return np.asarray(solve_triangular(corner, right, lower=True, trans=int(transposed), check_finite=False))
