@@ -29,14 +29,9 @@ def cmfrec(known: Any, features: Any, fresh: Any, seed: int) -> Any:
     """Implicit factors trained jointly with those of the features."""
     from cmfrec import CMF_implicit
 
-    model = CMF_implicit(k=RANK, use_float=True, random_state=seed, nthreads=1, verbose=False)
-    model.fit(sp.coo_matrix(known), I=sp.coo_matrix(unit(features)))
-    vectors = np.vstack(
-        [
-            model.item_factors_cold(I_col=row.indices.astype(np.int32), I_val=row.data.astype(np.float32))
-            for row in map(sp.csr_matrix, unit(fresh))
-        ]
-    )
+    model = CMF_implicit(k=RANK, random_state=seed, nthreads=1, verbose=False)
+    model.fit(sp.coo_matrix(known, dtype=np.float64), I=features.toarray().astype(np.float64))
+    vectors = np.vstack([model.item_factors_cold(I=row) for row in fresh.toarray().astype(np.float64)])
     return model.A_ @ vectors.T
 
 

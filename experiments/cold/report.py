@@ -33,14 +33,15 @@ def newcomers(folder: Path) -> str:
     found = {path.stem.removeprefix("newcomers_"): read(path) for path in sorted(folder.glob("newcomers_*.json"))}
     if not found:
         return ""
-    names = list(dict.fromkeys(name for seeds in found.values() for one in seeds.values() for name in one["rows"]))
+    runs = sorted((one["rows"] for seeds in found.values() for one in seeds.values()), key=len, reverse=True)
+    names = list(dict.fromkeys(name for rows in runs for name in rows))  # in the order of the run with most rows
     rows = []
     for name in names:
         cells = []
         for seeds in found.values():
             own = [one["rows"][name] for one in seeds.values() if name in one["rows"]]
             cells.append(mean_of(own) if own else "–")
-        rows.append([f"`{name}`" if "(" in name or "=" in name else name, *cells])
+        rows.append([f"`{name}`", *cells])
     heads = [f"{name} ({len(seeds)})" for name, seeds in found.items()]
     return table(["", *heads], rows)
 
@@ -59,11 +60,12 @@ def lists(folder: Path) -> str:
         rows = [
             [
                 f"`{name}`" + (f" {'/'.join(f'{w:g}' for w in row['weights'])}" if "weights" in row else ""),
-                mean_of([row]), *(f"{row['by events'].get(group, float('nan')):.1f}" for group in groups),
+                mean_of([row]), *(f"{row['by events'][group]:.1f}" for group in groups),
             ]
             for name, row in stored["rows"].items()
         ]  # fmt: skip
-        parts.append(table([path.stem.removeprefix("lists_"), "", *(f"{group} events" for group in groups)], rows))
+        heads = [path.stem.removeprefix("lists_"), "", *(f"events: {group}" for group in groups)]
+        parts.append(table(heads, rows))
     return "\n\n".join(parts)
 
 
