@@ -279,9 +279,9 @@ def answers(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:
     if hasattr(model, "complete"):
         yield "completed", model.complete()
         return
-    if isinstance(model, Blend | ItemItem):
+    if isinstance(model, Blend | ItemItem | ContentItems):
         yield "new users", model.score_users(interactions=data.new_rows)
-        if sp.issparse(getattr(model, "coefficients_", sp.csr_array((1, 1)))):
+        if not isinstance(model, ContentItems) and sp.issparse(getattr(model, "coefficients_", sp.csr_array((1, 1)))):
             model.add_items(interactions=data.new_columns)
             yield "grown", model.score_users()
         return
