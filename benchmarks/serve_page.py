@@ -28,7 +28,9 @@ def points(record: dict[str, Any], rank: str) -> dict[tuple[str, int], dict[str,
 
 def lines(record: dict[str, Any]) -> list[str]:
     """Requests of a CPU second and, in brackets, p50 and p99 in milliseconds; then the cold start."""
-    table: list[str] = []
+    machine = record["machine"]
+    words = f"On {machine['processor']}, {machine['cores']} cores, with a load of {machine['load']} when it began."
+    table = [words, ""]
     for rank in record["ranks"]:
         every = points(record, rank)
         servers = list(dict.fromkeys(name for found in every.values() for name in found))

@@ -28,6 +28,7 @@ CONNECTIONS = 16
 USERS, ITEMS = 20_000, 5_000
 PROBE = 5.0  # seconds of full load that say what a service can do
 SHARE = 0.8
+LONGEST = 3.0  # seconds until somebody sees that a worker is replaced, on a machine that is busy
 
 
 class Load:
@@ -177,7 +178,7 @@ def kills(service: Service, models: list[Any], count: int) -> dict[str, Any]:
 
     record = load.record(asyncio.run(load.run(kill)))
     record |= {"kills": count, "slowest_replacement_seconds": round(max(took), 2)}
-    record["ok"] = not load.wrong and load.lost <= CONNECTIONS * count and max(took) < 1.5
+    record["ok"] = not load.wrong and load.lost <= CONNECTIONS * count and max(took) < LONGEST
     return record
 
 

@@ -89,4 +89,4 @@ if not TYPE_CHECKING:  # what is imported above is all that a type checker shoul
         raise AttributeError(f"module 'everypair' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_ROOMS})
+        return sorted({*__all__, *_ROOMS})

@@ -196,7 +196,7 @@ OF_CALLS = {
     "no memory at all": (("recommend", "model.ep", "--all", "-o", "out.csv", "--memory-mb", "0"), "--memory-mb"),
     "a report as PDF": (("report", "events.csv", "-o", "report.pdf"), "must end in .html"),
     "a report of tuning as PDF": (("tune", "events.csv", "-o", "new.ep", "--report", "a.pdf"), "must end in .html"),
-    "a report of a model": (("report", "model.ep", "-o", "report.html"), "is a model file of EveryPair"),
+    "a report of a model": (("report", "model.ep", "-o", "report.html"), "name the file of held-out events too"),
     "config into no folder": (
         ("fit", "events.csv", "-o", "new.ep", "--rank", "3", "--save-config", "no/run.toml"),
         "does not exist; create it first",

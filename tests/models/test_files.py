@@ -41,10 +41,12 @@ from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import (
     CPLST,
     PLST,
+    SLEEC,
     WSABIE,
     BayesianCompressedSensing,
     BinaryRelevance,
     CompressedSensing,
+    FastXML,
     LabelCCA,
 )
 from everypair.models.recommend.rivals.poisson import PoissonMF
@@ -105,6 +107,8 @@ CLASSIFIERS = {
     "multi-label, automatic": lambda: MultiLabelMF(random_state=0, label_weight=np.arange(1.0, 5.0)).fit(X, Y),
     "kernel labels": lambda: KernelLabels().fit(X, Y),
     "kernel labels, sparse": lambda: KernelLabels(dtype="float64").fit(sp.csr_array(X * (X > 0.8)), Y),
+    "fast xml": lambda: FastXML(n_trees=3, random_state=0).fit(X, Y),
+    "sleec": lambda: SLEEC(rank=2, n_clusters=2, random_state=0).fit(X, Y),
     "relevance": lambda: BinaryRelevance().fit(X, Y),
     "plst": lambda: PLST(rank=2).fit(X, Y),
     "cplst": lambda: CPLST(rank=2).fit(X, Y),

@@ -38,6 +38,7 @@ class ModelChoice:
 
     def build(self) -> Any:
         """Return the unfitted model."""
+        from everypair.models.parameters import checked
         from everypair.models.registry import RECOMMENDERS, estimator_class
 
         if self.model not in RECOMMENDERS:
@@ -55,7 +56,9 @@ class ModelChoice:
             whole, _, detail = name.partition(".")
             _check_known(self.model, whole, values)
             values[whole] = _with_detail(name, values[whole], detail, value) if detail else value
-        return cls(**values)
+        model = cls(**values)
+        checked(model)  # before any file is read
+        return model
 
 
 def _check_known(owner: str, name: str, known: Collection[str]) -> None:

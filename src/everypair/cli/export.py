@@ -23,7 +23,8 @@ def export(
         bool, typer.Option("--augment", help="One more number, for stores that know cosine or distance alone.")
     ] = False,
     kind: Annotated[
-        Literal["parquet", "npz"] | None, typer.Option("--format", show_default="by the file's name")
+        Literal["parquet", "npz"] | None,
+        typer.Option("--format", help="Format of the file.", show_default="by the file's name"),
     ] = None,
 ) -> None:
     """Write the ids and vectors of items, whose products with those of users are the model's scores.

@@ -65,6 +65,13 @@ class Events:
     repeats: Repeats | None = None
     source: Mapping[str, Any] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        users, items = self.matrix.shape
+        parts = [f"{users:,} users × {items:,} items, {self.matrix.nnz:,} pairs"]
+        parts += [f"{self.duplicates:,} events joined"] * bool(self.duplicates)
+        parts += [f"{count:,} left out ({why})" for why, count in self.dropped.items()]
+        return f"Events({', '.join(parts)}{', with times' * (self.times is not None)})"
+
 
 def read_events(
     source: Any,

@@ -27,6 +27,7 @@ from everypair.features.matching import aligned_columns, find_row_ids
 from everypair.features.numbers import DateFeature, NumberFeature
 from everypair.features.table_kinds import check_kinds, check_names, guess_kinds
 from everypair.features.words import HashedTextFeature, TextFeature
+from everypair.words import listed
 
 FEATURES: dict[str, Any] = {
     "number": NumberFeature,
@@ -115,6 +116,10 @@ class FeatureTable:
     matrix: Any
     encoder: TableFeatures
     ids: Ids | None = None
+
+    def __repr__(self) -> str:
+        rows, columns = self.matrix.shape
+        return f"FeatureTable({rows:,} rows × {columns:,} features: {listed(self.names, 4)})"
 
     @property
     def names(self) -> tuple[str, ...]:
