@@ -43,10 +43,12 @@ from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import (
     CPLST,
     PLST,
+    SLEEC,
     WSABIE,
     BayesianCompressedSensing,
     BinaryRelevance,
     CompressedSensing,
+    FastXML,
     LabelCCA,
 )
 from everypair.models.recommend.rivals.poisson import PoissonMF
@@ -181,6 +183,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "bpr", lambda: BPR(rank=RANK, max_iter=3, random_state=3).fit(data.disliked)
     yield "popularity", lambda: Popularity().fit(data.plain)
     yield "content", lambda: ContentItems().fit(data.plain, item_features=data.right)
+    yield "content, ridge", lambda: ContentItems(reg="auto").fit(data.plain, item_features=data.right)
     yield "item-item", lambda: ItemItem(neighbors=12, reg=1.0).fit(data.plain)
     yield "item-item dislikes", lambda: ItemItem(neighbors=12, negative_weight=0.3).fit(data.disliked)
     yield "item-item features", lambda: ItemItem(neighbors=12, reg=1.0).fit(data.plain, item_features=data.right)
@@ -193,7 +196,7 @@ def classifiers(data: Data) -> Iterator[tuple[str, Fit]]:
     """Configurations of the multi-label classifiers."""
 
     def labelled(kind: type, weight: Any = None, mask: Any = None, X: Any = data.X, **options: Any) -> Fit:
-        if kind in (MultiLabelMF, WSABIE, BayesianCompressedSensing):
+        if kind in (MultiLabelMF, WSABIE, FastXML, SLEEC, BayesianCompressedSensing):
             options["random_state"] = 3
         more = {} if mask is None else {"mask": mask}
         return lambda: kind(**options).fit(X, data.Y, weight, **more)
@@ -223,6 +226,8 @@ def classifiers(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "label_cca", labelled(LabelCCA, rank=4)
     yield "compressed_sensing", labelled(CompressedSensing, rank=4, random_state=0)
     yield "wsabie", labelled(WSABIE, rank=4)
+    yield "fast xml", labelled(FastXML, n_trees=5)
+    yield "sleec", labelled(SLEEC, rank=4, n_clusters=2)
     yield "bcs", labelled(BayesianCompressedSensing, rank=6)
     yield "bcs missing", labelled(BayesianCompressedSensing, rank=6, mask=data.mask, unlabeled="missing")
 
@@ -275,9 +280,9 @@ def answers(model: Any, data: Data, name: str) -> Iterator[tuple[str, Any]]:
     if hasattr(model, "complete"):
         yield "completed", model.complete()
         return
-    if isinstance(model, Blend | ItemItem):
+    if isinstance(model, Blend | ItemItem | ContentItems):
         yield "new users", model.score_users(interactions=data.new_rows)
-        if sp.issparse(getattr(model, "coefficients_", sp.csr_array((1, 1)))):
+        if not isinstance(model, ContentItems) and sp.issparse(getattr(model, "coefficients_", sp.csr_array((1, 1)))):
             model.add_items(interactions=data.new_columns)
             yield "grown", model.score_users()
         return

@@ -5,8 +5,8 @@
     python experiments/labels/study.py --report                      the tables, from what is stored
 
 Everything that is chosen is chosen inside the training rows. Each result is stored when it is there, in
-results/study_quality/<data>.json; what is stored is not run again, --anew runs it again. The table is
-results/study_quality.md and, shorter, in docs/multi-label.md between its marks.
+results/quality/<data>.json; what is stored is not run again, --anew runs it again. The table is
+results/quality.md and, shorter, in docs/multi-label.md between its marks.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from smoke import parse
 
 from everypair import KernelLabels, MultiLabelMF
+from everypair.models.multilabel.rivals import SLEEC, FastXML
 
 SPLITS = (PUBLISHED, "1", "2", "3", "4", "5")
 OURS = "KernelLabels"
@@ -54,13 +55,15 @@ METHODS: dict[str, Callable[[Any, Any, Any], Learnt]] = {
     OURS: model(lambda: KernelLabels(n_threads=1), "reg", "metric_exponent"),
     "KernelLabels, no metric": model(lambda: KernelLabels(metric_exponent=0.0, n_threads=1), "reg"),
     "MultiLabelMF": model(lambda: MultiLabelMF(random_state=0, n_threads=1)),
+    "FastXML": model(lambda: FastXML(random_state=0, threshold=0.5, n_threads=1)),
+    "SLEEC": model(lambda: SLEEC(random_state=0, threshold=0.5, n_threads=1)),
     "LinearSVC": one_vs_rest("LinearSVC"),
     "LogisticRegression": one_vs_rest("LogisticRegression"),
 }
 
 
 def path_of(folder: Path, name: str) -> Path:
-    return folder / "study_quality" / f"{name}.json"
+    return folder / "quality" / f"{name}.json"
 
 
 def stored(folder: Path, name: str) -> dict[str, Any]:
@@ -147,7 +150,7 @@ def main() -> None:
         for split in options.splits:
             for method in options.methods:
                 run(options.results, name, split, method, options.seconds, options.anew)
-    (options.results / "study_quality.md").write_text(report(options.results))
+    (options.results / "quality.md").write_text(report(options.results))
 
 
 if __name__ == "__main__":

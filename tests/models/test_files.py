@@ -41,10 +41,12 @@ from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import (
     CPLST,
     PLST,
+    SLEEC,
     WSABIE,
     BayesianCompressedSensing,
     BinaryRelevance,
     CompressedSensing,
+    FastXML,
     LabelCCA,
 )
 from everypair.models.recommend.rivals.poisson import PoissonMF
@@ -90,6 +92,7 @@ RECOMMENDERS = {
     "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, item_features=RIGHT),
     "item-item, all": lambda: ItemItem(neighbors=None).fit(LIKES),
     "content": lambda: ContentItems().fit(EVENTS, item_features=LEFT[:N]),
+    "content, ridge": lambda: ContentItems(reg=2.0).fit(EVENTS, item_features=LEFT[:N]),
     "content, dense": lambda: ContentItems(idf_exponent=0.5, dtype="float64").fit(EVENTS, item_features=RIGHT),
     "popularity": lambda: Popularity().fit(EVENTS),
     "two towers": lambda: TwoTower(widths=(4,), **FEW).fit(EVENTS, **SIDES),
@@ -104,6 +107,8 @@ CLASSIFIERS = {
     "multi-label, automatic": lambda: MultiLabelMF(random_state=0, label_weight=np.arange(1.0, 5.0)).fit(X, Y),
     "kernel labels": lambda: KernelLabels().fit(X, Y),
     "kernel labels, sparse": lambda: KernelLabels(dtype="float64").fit(sp.csr_array(X * (X > 0.8)), Y),
+    "fast xml": lambda: FastXML(n_trees=3, random_state=0).fit(X, Y),
+    "sleec": lambda: SLEEC(rank=2, n_clusters=2, random_state=0).fit(X, Y),
     "relevance": lambda: BinaryRelevance().fit(X, Y),
     "plst": lambda: PLST(rank=2).fit(X, Y),
     "cplst": lambda: CPLST(rank=2).fit(X, Y),

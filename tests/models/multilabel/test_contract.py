@@ -12,10 +12,12 @@ from everypair.models.multilabel import Kernel
 from everypair.models.multilabel.rivals import (
     CPLST,
     PLST,
+    SLEEC,
     WSABIE,
     BayesianCompressedSensing,
     BinaryRelevance,
     CompressedSensing,
+    FastXML,
     LabelCCA,
 )
 from everypair.testing import ClassifierContract, labelled_rows
@@ -86,6 +88,25 @@ class TestKernelLabelsThroughLandmarks(TestKernelLabels):
 
     def make_model(self, **params):
         return KernelLabels(**{"dtype": "float64", "landmarks": 40, **params})
+
+
+class TestFastXML(ClassifierContract):
+    offers = ClassifierContract.offers | {"random_state"}
+    exact = False  # sides begin at random
+    predict_floor = 0.75  # shares differ from kind to kind, and one cut is learnt on six rows
+    missing_labels = False
+
+    def make_model(self, **params):
+        return FastXML(**{"n_trees": 20, "largest_leaf": 3, "random_state": 0, **params})
+
+
+class TestSLEEC(ClassifierContract):
+    offers = ClassifierContract.offers | {"random_state", "rank"}
+    exact = False  # a row that is there twice has two neighbours
+    missing_labels = False
+
+    def make_model(self, **params):
+        return SLEEC(**{"rank": 3, "neighbours": 5, "random_state": 0, **params})
 
 
 class TestBinaryRelevance(ClassifierContract):

@@ -79,7 +79,7 @@ class ClassifierState:
         """Refuse a number of labels that is not that of what was learnt."""
         check_count("n_labels", self.n_labels)
         shapes = [value.shape for value in vars(self.model).values() if isinstance(value, np.ndarray)]
-        if not any(self.n_labels in shape for shape in shapes):
+        if self.n_labels != vars(self.model).get("n_labels") and not any(self.n_labels in shape for shape in shapes):
             raise ValueError(f"n_labels cannot be {self.n_labels}: nothing was learnt about so many labels.")
 
     @property
