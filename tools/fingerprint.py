@@ -183,6 +183,7 @@ def recommenders(data: Data) -> Iterator[tuple[str, Fit]]:
     yield "bpr", lambda: BPR(rank=RANK, max_iter=3, random_state=3).fit(data.disliked)
     yield "popularity", lambda: Popularity().fit(data.plain)
     yield "content", lambda: ContentItems().fit(data.plain, item_features=data.right)
+    yield "content, ridge", lambda: ContentItems(reg="auto").fit(data.plain, item_features=data.right)
     yield "item-item", lambda: ItemItem(neighbors=12, reg=1.0).fit(data.plain)
     yield "item-item dislikes", lambda: ItemItem(neighbors=12, negative_weight=0.3).fit(data.disliked)
     yield "item-item features", lambda: ItemItem(neighbors=12, reg=1.0).fit(data.plain, item_features=data.right)

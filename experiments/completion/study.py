@@ -209,7 +209,8 @@ def grouped(cells: dict[str, dict[str, Found]]) -> Groups:
     groups: Groups = {}
     for key, found in cells.items():
         groups.setdefault(key.rpartition(" ")[0], []).append(found)
-    return groups
+    names = list(dict.fromkeys(group.split()[0] for group in groups))
+    return dict(sorted(groups.items(), key=lambda item: (names.index(item[0].split()[0]), item[0])))
 
 
 def mean(runs: list[dict[str, Found]], method: str, *figures: str) -> str:

@@ -141,7 +141,8 @@ def towers_of(task: Task, widths: tuple[int, ...], rank: int) -> tuple[Any, Any,
 
 def items_of(task: Task, theta: Any, widths: tuple[int, ...], rank: int) -> Any:
     """Factors of all items by their words, from the parameters of a TwoTower with a linear path and no ids of items."""
-    inputs = Inputs(task.words.shape[0], False, Features(task.words, np.float32))
+    words = sp.hstack([task.words, np.ones((task.words.shape[0], 1), np.float32)], format="csr")
+    inputs = Inputs(task.words.shape[0], False, Features(words, np.float32))
     network = Perceptron(inputs, Layers(widths, rank), np.dtype(np.float32))
     return LinearPath(straight(inputs, rank, np.dtype(np.float32)), network).at(theta).factors
 

@@ -1,11 +1,11 @@
 """How TwoTower's defaults were chosen, on validation pairs alone: the test is never looked at.
 
     python experiments/esl/default.py [--data ml100k ml1m_9to1 …] [--ridges 0.7 1.4 …] [--report]
-    python experiments/esl/default.py --data citeulike_t_cold … [--rates 0.001 …] [--layers 0.5 1 …] [--widths 64 64 …]
+    python experiments/esl/default.py --data citeulike_t … [--rates 0.001 …] [--layers 0.5 1 …] [--widths 64 64 …]
 
 ids alone      the ridge of embeddings in units of OneClassMF's automatic one; a twentieth of the training pairs is the
                validation
-cold items     of those sets whose name ends in _cold, and of the generated one: the rate of Adam and the ridge of the
+cold items     of ml1m_cold, citeulike_t and the generated set: the rate of Adam and the ridge of the
                networks' weights in units of the automatic one, and MAP@5 along the way; a seventh of the items is the
                validation
 
@@ -99,7 +99,7 @@ def shape(record: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", nargs="+", default=["ml100k", "ml1m_9to1", "lastfm_hetrec", "citeulike_t"])
+    parser.add_argument("--data", nargs="+", default=["ml100k", "ml1m_9to1", "lastfm_hetrec", "debian"])
     parser.add_argument("--ridges", type=float, nargs="+", default=(0.7, 1.0, 1.4, 2.0))
     parser.add_argument("--rates", type=float, nargs="+", default=(1e-3, 3e-3))
     parser.add_argument("--layers", type=float, nargs="+", default=(1.0,))

@@ -92,6 +92,7 @@ RECOMMENDERS = {
     "item-item": lambda: ItemItem(neighbors=5).fit(EVENTS, item_features=RIGHT),
     "item-item, all": lambda: ItemItem(neighbors=None).fit(LIKES),
     "content": lambda: ContentItems().fit(EVENTS, item_features=LEFT[:N]),
+    "content, ridge": lambda: ContentItems(reg=2.0).fit(EVENTS, item_features=LEFT[:N]),
     "content, dense": lambda: ContentItems(idf_exponent=0.5, dtype="float64").fit(EVENTS, item_features=RIGHT),
     "popularity": lambda: Popularity().fit(EVENTS),
     "two towers": lambda: TwoTower(widths=(4,), **FEW).fit(EVENTS, **SIDES),

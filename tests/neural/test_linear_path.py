@@ -100,7 +100,9 @@ def test_towers_start_as_the_linear_model_of_the_same_ridges(own):
     matrix, _ = block_matrix()
     words = groups_and_noise()
     shared = {"rank": 4, "reg": 0.1, "random_state": 0, "dtype": "float64"}
-    linear = OneClassMF(items=Side(own_vectors=own, cold="weights"), tol=1e-10, max_iter=500, **shared)
+    linear = OneClassMF(
+        items=Side(own_vectors=own, cold="weights", fit_intercept=True), tol=1e-10, max_iter=500, **shared
+    )
     linear.fit(matrix, item_features=words)
     towers = TwoTower(widths=(8,), own_vectors=(True, own), **{**STILL, **shared})
     started = towers.fit(matrix, item_features=words, start=linear)
@@ -121,6 +123,10 @@ def test_towers_start_as_the_linear_model_of_the_same_ridges(own):
     np.testing.assert_allclose(
         started.score_users(interactions=rows), linear.score_users(interactions=rows), atol=1e-6
     )  # fmt: skip
+    without = OneClassMF(items=Side(own_vectors=own), max_iter=2, **shared).fit(matrix, item_features=words)
+    constant = TwoTower(widths=(8,), own_vectors=(True, own), **{**STILL, **shared})
+    constant.fit(matrix, item_features=words, start=without)
+    np.testing.assert_allclose(constant.score_users(), without.score_users(), rtol=0, atol=1e-10)
     again = from_json_and_arrays(started)
     assert np.array_equal(again.fold_in_items(features=fresh), started.fold_in_items(features=fresh))
 

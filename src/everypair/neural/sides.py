@@ -51,7 +51,7 @@ class SidePlan:
         """Check what is said of a side."""
         feature_map = None
         if features is not None:
-            feature_map = FeatureMap.of(features, f"{SIDES[side]}_features", normalize)
+            feature_map = FeatureMap.of(features, f"{SIDES[side]}_features", normalize, fit_intercept=linear_path)
         elif not own:
             raise ValueError(
                 f"own_vectors=False of {SIDES[side]}s needs {SIDES[side]}_features: nothing else is left to "

@@ -139,7 +139,7 @@ class TestGaussianRatings(CompletionContract):
     takes_features, worst_error, worst_order = False, 0.6, 0.75
 
     def make_model(self, **params):
-        return GaussianRatings(**{"prior_rows": 1.0, "noise": 0.01, "max_iter": 40, **params})
+        return GaussianRatings(**{"prior_rows": 1.0, "noise": 0.01, "max_iter": 20, **params})
 
 
 class TestNeighborMF(CompletionContract):

@@ -134,8 +134,8 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
     )
     linear_path: bool = parameter(
         True,
-        "whether, where a side has features x, its embeddings are t_i + x W + MLP(x), so that the networks add to a "
-        "linear model; else MLP([id, x]). Towers of your own and cosines have none.",
+        "whether, where a side has features x, its embeddings are t_i + x W + MLP(x), x with a constant 1, so that the "
+        "networks add to a linear model; else MLP([id, x]). Towers of your own and cosines have none.",
         check.flag,
     )
     own_vectors: bool | tuple[bool, bool] = parameter(

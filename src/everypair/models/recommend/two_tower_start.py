@@ -163,8 +163,9 @@ def _put(tower: Tower, theta: Tree, factors: Array, weights: Array | None) -> No
         raise ValueError(f"start has rank {width}, the towers {linear.layers.rank}: give them at least that rank.")
     if linear.inputs.features is not None:
         part["features"][:] = 0
-        if weights is not None and len(weights) == len(part["features"]):
-            part["features"][:, :width] = weights
+        count = 0 if weights is None else len(weights)
+        if len(part["features"]) - count in (0, 1):  # with or without a constant feature, the last one
+            part["features"][:count, :width] = weights
             factors = factors - linear.inputs.features.product(part["features"], linear.inputs.n_threads)[:, :width]
     if linear.inputs.ids:
         part["ids"][:] = 0
