@@ -107,7 +107,7 @@ def lines_of(folder: Path, name: str) -> list[str]:
             if len(records) < len(present):
                 continue
             mean = {key: float(np.mean([record[key] for record in records])) for key in (*FIGURES, "cpu")}
-            label = name if splits != drawn else f"{name}, mean of {len(present)} new split{"s" * (len(present) > 1)}"
+            label = name if splits != drawn else f"{name}, mean of {len(present)} new splits"
             behind = ""
             if method != OURS and all(OURS in results[split] for split in present):
                 gaps = [difference(results[split][OURS], record) for split, record in zip(present, records)]
