@@ -6,7 +6,7 @@
 
 Everything that is chosen is chosen inside the training rows. Each result is stored when it is there, in
 results/quality/<data>.json; what is stored is not run again, --anew runs it again. The table is
-results/quality.md and, shorter, in docs/multi-label.md between its marks.
+results/quality.md; docs/multi-label.md has a part of it.
 """
 
 from __future__ import annotations

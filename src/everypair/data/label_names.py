@@ -27,6 +27,9 @@ def named_labels(y: Any, known: Ids | None = None, name: str = "Y") -> tuple[Any
     >>> matrix.toarray().tolist(), names
     ([[1, 1], [0, 1], [0, 0]], Ids(2: 'love', 'war'))
     """
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        y = series.to_list()
     if _are_lists(y):
         return _from_lists(y, known, name)
     frame = as_frame(y, name)
@@ -55,18 +58,17 @@ def check_rows_together(X: Any, y: Any) -> None:
 
 
 def _are_lists(y: Any) -> bool:
-    """Whether each row is a list of names; the first that is not empty tells."""
+    """Whether each row is a list, and one of them has a name."""
     if not isinstance(y, list | tuple) and not (isinstance(y, np.ndarray) and y.dtype == object and y.ndim == 1):
         return False
     rows = list(y)
     if not all(isinstance(row, list | tuple | set | frozenset | np.ndarray) for row in rows):
         return False
-    first = next((row for row in rows if len(row)), None)
-    return first is not None and isinstance(next(iter(first)), str)
+    return any(isinstance(one, str) for row in rows for one in row)
 
 
 def _from_lists(rows: Iterable[Any], known: Ids | None, name: str) -> tuple[Any, Ids]:
-    listed = [sorted(set(row)) if all(isinstance(one, str) for one in row) else list(row) for row in rows]
+    listed = [_distinct(row, f"{name}[{number}]") for number, row in enumerate(rows)]
     flat = [label for row in listed for label in row]
     if known is None:
         known, columns = number_ids(flat, f"the labels of {name}")
@@ -76,3 +78,11 @@ def _from_lists(rows: Iterable[Any], known: Ids | None, name: str) -> tuple[Any,
     matrix = sp.csr_array((np.ones(len(flat), np.int64), columns, indptr), shape=(len(listed), len(known)))
     matrix.sort_indices()
     return matrix, known
+
+
+def _distinct(row: Any, place: str) -> list[str]:
+    """The labels of a row, each once, in ascending order."""
+    odd = [one for one in row if not isinstance(one, str)]
+    if odd:
+        raise ValueError(f"{place} has {odd[0]!r} among its labels, which are names: leave it out or make it text.")
+    return sorted(set(row))

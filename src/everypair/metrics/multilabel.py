@@ -24,6 +24,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.check import integer, is_number
+from everypair.data.ids import Ids
+from everypair.data.label_names import named_labels
 from everypair.metrics import per_row, ranking
 from everypair.metrics.patterns import Matrix, positive_pattern
 from everypair.metrics.stream import MEMORY_MB, ScoreRows, check_lengths
@@ -39,6 +41,7 @@ def multilabel_metrics(
     *,
     threshold: Any = None,
     propensities: Any = None,
+    labels: Any = None,
     block_rows: int | None = None,
     n_threads: int | None = None,
 ) -> dict[str, float]:
@@ -50,7 +53,8 @@ def multilabel_metrics(
         A dense matrix (rows × labels), or a function that takes an ascending array of row numbers and
         returns their scores, (len(rows), labels), and is called block by block. No NaN; −inf ranks last.
     truth
-        rows × labels, sparse or dense: a value above 0 is a label of the row.
+        rows × labels, sparse or dense: a value above 0 is a label of the row. Or names, as lists of strings or
+        a data frame with named columns, see ``labels``.
     ks
         Lengths of the top lists.
     threshold
@@ -59,6 +63,9 @@ def multilabel_metrics(
         where scores are to be cut depends on the model (½ suits probabilities, 0 a logistic or hinge loss's scores).
     propensities
         p_l of every label, from `propensities` of the *training* labels; without them there is no psp@k.
+    labels
+        What the columns of ``scores`` are called, where ``truth`` has names: ``model.classes_``. Not needed with
+        ``threshold=model``, nor where all of them are in ``truth`` and the columns are in ascending order.
     block_rows
         Rows scored at a time; by default as many as fit into 256 MiB of float64. It does not change a bit of
         the result, nor does the number of threads.
@@ -81,12 +88,12 @@ def multilabel_metrics(
 
     With a classifier of this library: ``multilabel_metrics(model.predict_scores(X), Y, threshold=model)``.
     """
-    positives = positive_pattern(truth, "truth")
+    level = _check_threshold(threshold)
+    positives = positive_pattern(_by_name(truth, scores, labels, threshold), "truth")
     nothing = sp.csr_array(positives.shape, dtype=np.int8)
     ranking.check_truth(nothing, positives, "scores", "truth")
     n_rows, n_labels = positives.shape
     lengths = check_lengths(ks)
-    level = _check_threshold(threshold)
     rarity = None if propensities is None else 1 / _check_propensities(propensities, n_labels)
     if block_rows is None:
         block_rows = max(1, int(MEMORY_MB * 2**20 / (n_labels * np.dtype(np.float64).itemsize)))
@@ -208,6 +215,19 @@ def _as_floats(scores: Any) -> NDArray[Any]:
     block = np.asarray(scores)
     return (
         block if block.dtype == np.float32 or block.dtype.kind not in "bifu" else block.astype(np.float64, copy=False)
+    )
+
+
+def _by_name(truth: Any, scores: Any, labels: Any, threshold: Any) -> Any:
+    """``truth`` with its columns in the order of those of ``scores``, where it has names."""
+    if labels is None and getattr(threshold, "classes_", np.empty(0)).dtype == object:
+        labels = threshold.classes_
+    matrix, names = named_labels(truth, None if labels is None else Ids(labels), "truth")
+    if names is None or labels is not None or callable(scores) or np.shape(scores)[1:] == (len(names),):
+        return matrix
+    raise ValueError(
+        f"truth has {len(names)} different labels and scores have {np.shape(scores)[1]} columns: say what these are "
+        "called by labels=model.classes_."
     )
 
 

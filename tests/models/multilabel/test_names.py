@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from everypair import MultiLabelMF
+from everypair.metrics import multilabel_metrics
 from everypair.testing import labelled_rows
 
 X, Y = labelled_rows()
@@ -58,7 +59,7 @@ def test_what_does_not_match_is_refused():
     with pytest.raises(ValueError, match=r"same index in another order: use Y\.loc\[X\.index\]"):
         model().fit(frame, LABELS.set_index(frame.index)[::-1])
     model().fit(frame, LABELS)  # other labels of rows: they belong together by position
-    with pytest.raises(TypeError, match="the labels of Y must be all strings"):
+    with pytest.raises(ValueError, match=r"Y\[1\] has 1 among its labels, which are names: .* make it text"):
         model().fit(X, [["a"], [1]] * 30)
     with pytest.raises(ValueError, match="2-D indicator matrix"):
         model().fit(X, ["a", "b"] * 30)
@@ -72,3 +73,41 @@ def test_text_is_no_feature(text):
         model().fit(text, Y)
     with pytest.raises(ValueError, match="Complex data not supported: X must hold real numbers"):
         model().fit(X * 1j, Y)
+
+
+def as_lists(rows):
+    return [[NAMES[j] for j in row.nonzero()[0]] for row in rows]
+
+
+@pytest.mark.parametrize("series", [pd.Series, pl.Series])
+def test_a_series_of_lists_names_labels(series):
+    mine, listed = model().fit(X, series(as_lists(Y))), model().fit(X, as_lists(Y))
+    assert mine.classes_.tolist() == listed.classes_.tolist() == sorted(NAMES)
+    assert np.array_equal(mine.predict_scores(X), listed.predict_scores(X))
+
+
+def test_what_is_no_name_among_labels_is_named_with_its_row():
+    labels = as_lists(Y)
+    labels[7] = ["war", None]
+    with pytest.raises(ValueError, match=r"Y\[7\] has None among its labels, which are names: leave it out"):
+        model().fit(X, labels)
+    labels[0], labels[7] = [None], ["war"]
+    with pytest.raises(ValueError, match=r"Y\[0\] has None"):
+        model().fit(X, labels)
+
+
+def test_metrics_take_labels_by_name():
+    mine = model().fit(X, LABELS)
+    scores, some = mine.predict_scores(X), as_lists(Y[:30])
+    expected = multilabel_metrics(scores, Y, threshold=mine)
+    for truth in (as_lists(Y), LABELS[NAMES[::-1]], pd.Series(as_lists(Y))):
+        assert multilabel_metrics(scores, truth, threshold=mine) == expected
+        assert multilabel_metrics(scores, truth, labels=mine.classes_, threshold=mine.threshold_) == expected
+    ascending = model().fit(X, as_lists(Y)).predict_scores(X)
+    order = np.argsort(NAMES)
+    assert multilabel_metrics(ascending, as_lists(Y)) == multilabel_metrics(ascending, Y[:, order])
+    some[:] = [row if "war" in row else [] for row in some]
+    with pytest.raises(ValueError, match=r"scores have 6 columns: say what these are called by labels=model.classes_"):
+        multilabel_metrics(scores[:30], some)
+    with pytest.raises(ValueError, match="unknown label: 'peace'"):
+        multilabel_metrics(scores[:1], [["peace"]], labels=mine.classes_)
