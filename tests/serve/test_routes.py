@@ -1,5 +1,6 @@
 """The app over HTTP: answers, filters by a table, a sentence for every mistake, headers, counters, the schema."""
 
+import copy
 import json
 import re
 
@@ -124,12 +125,27 @@ def test_columns_of_the_table_choose(client, films):
         ({"kind": "long"}, lambda kind, year: kind == "long"),
         ({"kind": ["long", "short"], "year": 1991}, lambda kind, year: year == 1991),
         ({"year": ["1990", 1992.0], "kind": "short"}, lambda kind, year: year != 1991 and kind == "short"),
+        ({"year": [">", 1990]}, lambda kind, year: year > 1990),
+        ({"year": [[">=", 1991], ["<", "1992"]]}, lambda kind, year: year == 1991),
+        ({"kind": ["!=", "long"]}, lambda kind, year: kind != "long"),
     ):
         answer = client.post("/v1/recommend", json={"user": "u1", "n": 100, "exclude_seen": False, "where": where})
         found = {one["item"] for one in answer.json()["items"]}
         assert found == {name for name, row in kinds.items() if fits(*row)} - {"film of nobody"}
     near = client.post("/v1/similar", json={"item": "film 1", "where": {"kind": "long"}, "n": 50}).json()["items"]
     assert {kinds[one["item"]][0] for one in near} == {"long"}
+
+
+def test_a_model_that_knows_its_items_needs_no_table(model, films, tmp_path):
+    described = copy.copy(model).describe_items(films)
+    assert model.state_.item_table is None
+    described.save(tmp_path / "model.ep")
+    with client_of(app(tmp_path / "model.ep")) as asked:
+        (card,) = asked.get("/v1/model").json()["models"]
+        assert card["titles"]
+        assert card["columns"]["kind"] == ["long", "short"]
+        near = asked.post("/v1/similar", json={"item": "film 1", "where": {"kind": "long"}, "n": 3}).json()
+        assert all(one["title"] for one in near["items"])
 
 
 def test_titles(client):

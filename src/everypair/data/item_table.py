@@ -62,6 +62,10 @@ class NumberColumn:
         value = float(self.values[item])
         return None if np.isnan(value) else int(value) if value.is_integer() else value
 
+    def distinct(self) -> list[str]:
+        """Its different values, as text."""
+        return [as_text(one) for one in np.unique(self.values[~np.isnan(self.values)]).tolist()]
+
     def longer(self, count: int) -> NumberColumn:
         """The same with further items that have no value."""
         return NumberColumn(np.append(self.values, np.full(count, np.nan)))
@@ -109,6 +113,10 @@ class TextColumn:
         """What the item has."""
         own = self.names.values[self.indices[self.indptr[item] : self.indptr[item + 1]]]
         return SEPARATOR.join(own) if len(own) else None
+
+    def distinct(self) -> list[str]:
+        """Its different values."""
+        return self.names.values.tolist()
 
     def longer(self, count: int) -> TextColumn:
         """The same with further items that have no text."""
@@ -288,12 +296,6 @@ def _column(column: Column, rows: NDArray[np.int64]) -> NumberColumn | TextColum
     if not len(names):
         names = Ids(string_array([]))
     return TextColumn(names, np.concatenate([[0], np.cumsum(counts)]), indices.astype(np.int64))
-
-
-def _values(cell: str) -> list[str]:
-    """The distinct values of a cell."""
-    parts = cell.replace(LIST_MARK, SEPARATOR).split(SEPARATOR)
-    return list(dict.fromkeys(filter(None, map(str.strip, parts))))
 
 
 def _numbers(texts: Ids) -> Array | None:

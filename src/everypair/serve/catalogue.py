@@ -1,7 +1,9 @@
 """What is known of items besides their ids: titles to search and show, columns to choose by, how many users have them.
 
 search        exact id first, then titles (or ids) that contain the words, the most frequent items first
-where         {"kind": "film"} or {"kind": ["film", "song"], "year": 1999}: items whose columns have these values
+where         {"kind": "film"}, {"kind": ["film", "song"]}, {"price": ["<", 20]}, {"price": [[">=", 5], ["<", 20]]}
+
+Both are those of :mod:`everypair.data.item_table`, whose comparisons are pairs, which JSON writes as lists.
 """
 
 from __future__ import annotations
@@ -12,30 +14,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.data.ids import string_array
+from everypair.data.ids import Ids
+from everypair.data.item_table import COMPARISONS, ItemTable
 from everypair.serve.entities import Entities
 from everypair.serve.errors import Refusal
-from everypair.words import listed
 
-MOST_VALUES = 20  # of a column, in the sentence about one that there is not
+MOST_SHOWN = 100  # different values of a column; one with more is nothing to choose from by hand
 SEPARATOR = "\n"
 
 
 class Catalogue:
-    """Items of a model with their counts, and perhaps a table of titles and columns, a row per item of the model."""
+    """Items of a model with their counts, and perhaps a table of titles and columns."""
 
-    def __init__(
-        self,
-        items: Entities,
-        counts: NDArray[np.int64],
-        titles: list[str | None] | None = None,
-        columns: Mapping[str, NDArray[Any]] | None = None,
-    ) -> None:
-        self.items, self.counts, self.titles = items, counts, titles
-        self.columns = {name: _codes(values) for name, values in (columns or {}).items()}
+    def __init__(self, items: Entities, counts: NDArray[np.int64], table: ItemTable | None = None) -> None:
+        self.items, self.counts, self.table = items, counts, table
+        self.titles = None if table is None or table.title is None else table.titles(range(items.count))
         self.order = np.argsort(-counts, kind="stable")
         names = [str(name) for name in items.names(np.arange(items.count))]
-        words = names if titles is None else [title or name for title, name in zip(titles, names)]
+        words = names if self.titles is None else [title or name for title, name in zip(self.titles, names)]
         folded = [words[place].casefold().replace(SEPARATOR, " ") for place in self.order.tolist()]
         self._text = SEPARATOR.join(folded) + SEPARATOR
         self._ends = np.cumsum([len(word) + 1 for word in folded], dtype=np.int64)
@@ -63,36 +59,35 @@ class Catalogue:
         return found[:most]
 
     def allowed(self, where: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Which items have the values that are asked for."""
-        mask = np.ones(self.items.count, bool)
-        for name, wanted in where.items():
-            if name not in self.columns:
-                have = f"it has {listed(self.columns, 20)}" if self.columns else "there is no table: start with --items"
-                raise Refusal(422, f"the items table has no column {name[:60]!r}; {have}.", "where")
-            codes, values = self.columns[name]
-            chosen = wanted if isinstance(wanted, list) else [wanted]
-            places = [values[text] for one in chosen if (text := _text(one)) in values]
-            if not places:
-                known, wrong = listed(values, MOST_VALUES), listed(map(_text, chosen))
-                raise Refusal(422, f"no item has {wrong} in {name[:60]!r}, which has {known}.", "where")
-            mask &= np.isin(codes, places)
-        return mask
+        """Which items meet the conditions that are asked for."""
+        if self.table is None:
+            raise Refusal(422, "there is no table of items: start with --items, or fit with one.", "where")
+        try:
+            return self.table.allowed({name: _pairs(wanted) for name, wanted in where.items()})
+        except ValueError as failure:
+            raise Refusal(422, str(failure), "where") from None
+
+    def choices(self) -> dict[str, list[str]]:
+        """Columns but the titles that have few different values, and those."""
+        if self.table is None:
+            return {}
+        found = {name: column.distinct() for name, column in self.table.columns.items() if name != self.table.title}
+        return {name: values for name, values in found.items() if len(values) <= MOST_SHOWN}
 
 
-def _codes(values: NDArray[Any]) -> tuple[NDArray[np.int32], dict[str, int]]:
-    """A column as numbers, and which number every value has."""
-    distinct, codes = np.unique(string_array([_text(one) for one in values.tolist()]), return_inverse=True)
-    return codes.astype(np.int32), {text: code for code, text in enumerate(distinct.tolist())}
+def ids_of_items(items: Entities) -> Ids:
+    """The ids that a table of items is matched by: positions where a model has none."""
+    return Ids(range(items.count)) if items.ids is None else items.ids
 
 
-def _text(value: Any) -> str:
-    """A value as text; whole numbers without a point.
+def _pairs(wanted: Any) -> Any:
+    """Lists that are comparisons, as pairs.
 
-    >>> _text(3.0), _text("a"), _text(True)
-    ('3', 'a', 'true')
+    >>> _pairs(["<", 20]), _pairs(["a", "b"]), _pairs([[">", 1], ["<", 2]])
+    (('<', 20), ['a', 'b'], [('>', 1), ('<', 2)])
     """
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+    if not isinstance(wanted, list):
+        return wanted
+    if len(wanted) == 2 and isinstance(wanted[0], str) and wanted[0] in COMPARISONS:
+        return tuple(wanted)
+    return [tuple(one) if isinstance(one, list) else one for one in wanted]

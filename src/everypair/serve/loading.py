@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from everypair import __version__
+from everypair.data.item_table import ItemTable
 from everypair.models.files import load
 from everypair.models.recommend.answering_model import AnsweringModel, load_answering
 from everypair.models.recommend.fitted import ComparesItems, Explains, Prepares, ReadsFeatures
 from everypair.models.registry import ESTIMATORS, RECOMMENDERS
 from everypair.problem.layout import LEFT
 from everypair.serve.answers import Recommendations
-from everypair.serve.catalogue import Catalogue
+from everypair.serve.catalogue import Catalogue, ids_of_items
 from everypair.serve.entities import Entities
 from everypair.serve.errors import Refusal
-from everypair.serve.items_table import read_items
 from everypair.serve.limits import AT_ONCE
 from everypair.serve.predictions import FAMILIES, LabelPredictions, Predictions
 from everypair.serve.questions import Recommend, Score, Similar
@@ -36,7 +36,7 @@ SHOWN_SWEEPS = 200
 
 
 def load_variant(source: Any, items: Any = None, name: str | None = None, share: float = 1.0) -> Variant:
-    """A variant from a file or a fitted model; ``items`` is a table of items."""
+    """A variant from a file or a fitted model; ``items`` is a table of items, by default the model's own."""
     from_file = isinstance(source, str | Path)
     kind = kind_of(source) if from_file else type(source).__name__
     version = version_of(Path(source)) if from_file else UNSAVED
@@ -57,8 +57,8 @@ def load_variant(source: Any, items: Any = None, name: str | None = None, share:
     entities = Entities(value.item_ids, value.shape[1])
     seen = value.interactions
     counts = np.bincount(seen.indices[seen.data > 0], minlength=value.shape[1])
-    table = None if items is None else read_items(items, entities)
-    catalogue = Catalogue(entities, counts, *(() if table is None else table[:2]))
+    table = value.item_table if items is None else ItemTable.read(items, ids_of_items(entities))
+    catalogue = Catalogue(entities, counts, table)
     answers = Recommendations(value, catalogue, Entities(value.user_ids, value.shape[0]), version, name)
     card = {
         "name": name,
@@ -70,7 +70,7 @@ def load_variant(source: Any, items: Any = None, name: str | None = None, share:
         "interactions": int(seen.nnz),
         "ids": {"users": answers.users.kind, "items": entities.kind},
         "offers": offers_of(value),
-        "columns": {name: sorted(values)[:100] for name, (_, values) in catalogue.columns.items()},
+        "columns": catalogue.choices(),
         "titles": catalogue.titles is not None,
         "parameters": plain(parameters),
         "training": plain(training_of(value)),

@@ -21,7 +21,7 @@ Features = (
 Length = Annotated[int, Meta(ge=1, le=limits.LIST_LENGTH)]
 Offset = Annotated[int, Meta(ge=0, le=limits.RANKED - 1)]
 Filter = Annotated[list[Id], Meta(max_length=limits.FILTERED)]
-Where = dict[str, str | float | list[str | float]]
+Where = dict[str, str | float | list[str | float | list[str | float]]]
 
 
 class Somebody(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
@@ -45,7 +45,7 @@ class Recommend(Somebody, kw_only=True, forbid_unknown_fields=True, frozen=True)
     exclude: Annotated[Filter, Meta(description="Items to leave out; unknown ones change nothing.")] = []
     allow: Annotated[Filter | None, Meta(description="Items to choose from.")] = None
     where: Annotated[
-        Where | None, Meta(description='Values of columns of the items table, such as {"kind": ["film"]}.')
+        Where | None, Meta(description='Conditions on columns of items: {"kind": ["film"], "price": ["<", 20]}.')
     ] = None
     exclude_seen: Annotated[bool, Meta(description="Leave out what somebody has.")] = True
     fallback: Annotated[
@@ -62,7 +62,7 @@ class Similar(Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
     offset: Annotated[Offset, Meta(description="Places to skip.")] = 0
     exclude: Annotated[Filter, Meta(description="Items to leave out.")] = []
     allow: Annotated[Filter | None, Meta(description="Items to choose from.")] = None
-    where: Annotated[Where | None, Meta(description="Values of columns of the items table.")] = None
+    where: Annotated[Where | None, Meta(description="Conditions on columns of items.")] = None
 
 
 class Score(Somebody, kw_only=True, forbid_unknown_fields=True, frozen=True):
