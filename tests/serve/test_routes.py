@@ -139,10 +139,12 @@ def test_columns_of_the_table_choose(client, films):
 def test_a_model_that_knows_its_items_needs_no_table(model, films, tmp_path):
     described = copy.copy(model).describe_items(films)
     assert model.state_.item_table is None
-    described.save(tmp_path / "model.ep")
+    described.record({"ndcg@10": 0.25}, held_out="since May", commit="4f2a").save(tmp_path / "model.ep")
     with client_of(app(tmp_path / "model.ep")) as asked:
         (card,) = asked.get("/v1/model").json()["models"]
         assert card["titles"]
+        assert card["record"]["metrics"] == {"ndcg@10": 0.25}
+        assert (card["record"]["held_out"], card["record"]["commit"]) == ("since May", "4f2a")
         assert card["columns"]["kind"] == ["long", "short"]
         near = asked.post("/v1/similar", json={"item": "film 1", "where": {"kind": "long"}, "n": 3}).json()
         assert all(one["title"] for one in near["items"])

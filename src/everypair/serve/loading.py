@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ def load_variant(source: Any, items: Any = None, name: str | None = None, share:
         "parameters": plain(parameters),
         "training": plain(training_of(value)),
         "status": str(status) if (status := vars(value).get("status")) else None,
+        "record": None if value.record is None else plain(asdict(value.record)),
         "file": Path(source).name if from_file else None,
         "bytes": Path(source).stat().st_size if from_file else None,
         "library": __version__,
@@ -102,6 +104,7 @@ def load_predictions(model: Any, path: Any, version: str, name: str, share: floa
         "parameters": plain(model.get_params(deep=False)),
         "training": plain(training_of(state)),
         "status": None,
+        "record": None,
         "file": None if path is None else Path(path).name,
         "bytes": None if path is None else Path(path).stat().st_size,
         "library": __version__,

@@ -260,6 +260,8 @@ function showCards() {
     if (card.interactions !== undefined) facts.push(["Known pairs", card.interactions.toLocaleString("en")]);
     if (cards.length > 1) facts.push(["Share of users", `${rounded(100 * card.share)} %`]);
     for (const name of ["rank", "loss", "reg"]) if (card.parameters?.[name] !== undefined) facts.push([name, card.parameters[name]]);
+    if (card.record) facts.push(["Created", card.record.created]);
+    if (card.record?.commit) facts.push(["Commit", card.record.commit]);
     facts.push(...qualityOf(card), ["Library", card.library]);
     if (card.status) facts.push(["Training", card.status]);
     return made("div", [
@@ -270,8 +272,10 @@ function showCards() {
   }));
 }
 
-/** Metrics of the last sweep that has any, measured on held-out data in training. */
+/** Metrics on held-out data: those that were recorded, else those of the last sweep that has any. */
 function qualityOf(card) {
+  const recorded = Object.entries(card.record?.metrics ?? {});
+  if (recorded.length) return recorded.map(([name, value]) => [`${name} (${card.record.held_out ?? "held out"})`, rounded(value)]);
   const last = card.training.findLast((sweep) => Object.keys(sweep).some((name) => name.includes("@"))) ?? {};
   return Object.entries(last).filter(([name, value]) => name.includes("@") && value !== null).map(([name, value]) => [name, rounded(value)]);
 }
