@@ -25,8 +25,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(HERE.parent), str(ROOT / "tests")]
 
-import page  # noqa: E402
-from room import play  # noqa: E402
+import reliability  # noqa: E402
+from trials import play  # noqa: E402
 
 KEPT = HERE / "kept.json"
 RESULTS = HERE / "results.json"
@@ -47,7 +47,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.report:
-        page.write(json.loads(RESULTS.read_text()))
+        reliability.write(json.loads(RESULTS.read_text()))
         return
     from rooms import ROOMS
 

@@ -55,7 +55,7 @@ def obstacle(layers: Layers, rank: int) -> str | None:
     """Why no linear model of that rank can be written into these layers, or ``None``.
 
     >>> obstacle(Layers((8, 4), rank=8), 4), obstacle(Layers((8, 4), rank=8), 5)
-    (None, 'a layer of width 4 cannot carry a linear model of rank 5: widths and rank must be at least that')
+    (None, 'a layer of width 4 cannot carry a model of rank 5: widths and rank must be at least that')
     >>> obstacle(Layers((8,), 8, activation="relu", biases=False), 4)
     'activation="relu" without layer_biases is linear nowhere'
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from room import Room
+from trials import Room
 
 from rooms import answers, faults, files, memory, objective, readers, signals
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from room import Case, Room
+from trials import Case, Room
 
 import everypair
 from everypair.models.registry import RECOMMENDERS, estimator_class

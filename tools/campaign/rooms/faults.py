@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from room import Case, Room
+from trials import Case, Room
 
 import everypair
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import corrupt_model_files
-from room import Case, Room
+from trials import Case, Room
 
 
 def trial(case: Case, folder: Path) -> dict[str, int]:

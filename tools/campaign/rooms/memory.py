@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from room import Case, Room
+from trials import Case, Room
 
 WORK = """
 import os, resource, sys

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from room import Case, Room
+from trials import Case, Room
 
 from data import test_random_files
 

@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from room import Case, Room
+from trials import Case, Room
 
 from rooms.faults import copied
 

@@ -117,7 +117,7 @@ def targets(labels: Labels, dtype: Any) -> tuple[Array, NDArray[np.bool_] | None
     """Y, and where it is not known: there it has the label's share of the known ones.
 
     >>> Y, unknown = targets(Labels.from_y([[1.0, 0.0], [np.nan, 1.0], [0.0, 0.0]], "missing"), np.float64)
-    >>> Y.tolist(), unknown.sum()
+    >>> Y.tolist(), int(unknown.sum())
     ([[1.0, 0.0], [0.5, 1.0], [0.0, 0.0]], 1)
     """
     Y = labels.positives.toarray().astype(dtype)

@@ -10,6 +10,7 @@ from everypair.solvers.kernel_ridge.products import Matrix
 def profile_values(completed: Matrix) -> KernelColumns:
     """The kernel of the rows of a completed matrix.
 
+    >>> import numpy as np
     >>> profile_values(np.array([[0.0], [2.0]]))(slice(None), slice(None)).round(3).tolist()
     [[1.0, 0.135], [0.135, 1.0]]
     """

@@ -95,7 +95,7 @@ class FastXML(Seeded, LinearClassifier):
     --------
     >>> X = np.repeat(np.eye(3), 20, axis=0)
     >>> Y = np.repeat(np.eye(6, dtype=int)[:3] + np.eye(6, dtype=int)[3:], 20, axis=0)
-    >>> FastXML(n_trees=10, random_state=0).fit(X, Y).predict(X[[0, 59]]).tolist()
+    >>> FastXML(n_trees=10, threshold=0.5, random_state=0).fit(X, Y).predict(X[[0, 59]]).tolist()
     [[1, 0, 0, 1, 0, 0], [0, 0, 1, 0, 0, 1]]
     """
 
