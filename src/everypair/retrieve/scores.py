@@ -73,14 +73,18 @@ class Scores:
         """Scores of rows of the index's dtype that are known to be finite."""
         return cls(len(left), index.shape[0], index.dtype, left=writable_view(np.ascontiguousarray(left)), index=index)
 
-    def write(self, start: int, stop: int, out: Array) -> None:
-        """Write the scores of rows [start, stop) into ``out``."""
+    def write(self, start: int, stop: int, out: Array, apart: bool = False) -> None:
+        """Write the scores of rows [start, stop) into ``out``; ``apart``: row by row, to the bit those of lists."""
         if self.fill is not None:
             self.fill(start, stop, out)
         if self.left is not None and self.index is not None:
-            product = np.matmul(self.left[start:stop], self.index.factors.T, out=out if self.fill is None else None)
-            if self.index.scale is not None:
-                product *= self.index.scale
+            product = out if self.fill is None else np.empty_like(out)
+            if apart:
+                self.index.products(self.left[start:stop], product)
+            else:
+                np.matmul(self.left[start:stop], self.index.factors.T, out=product)
+                if self.index.scale is not None:
+                    product *= self.index.scale
             if self.fill is not None:
                 out += product
 

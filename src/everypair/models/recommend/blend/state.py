@@ -254,7 +254,7 @@ class BlendState(NamedValue):
             for scores, zero, weight in others:
                 room = np.empty((ROWS_AT_ONCE, out.shape[1]), scores.dtype)
                 for first, beyond in even_chunks(stop - start, ROWS_AT_ONCE):
-                    scores.write(start + first, start + beyond, room[: beyond - first])
+                    scores.write(start + first, start + beyond, room[: beyond - first], apart=True)
                     add_scaled(0, beyond - first, room, room.dtype.type(zero), weight, out[first:beyond])
 
         if not lefts:
