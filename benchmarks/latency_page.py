@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from page import filled
+
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
-BEGIN, END = "<!-- made by benchmarks/latency.py --report -->\n\n", "\n<!-- end of latency.py -->\n"
 
 
 def lines(record: dict[str, Any]) -> list[str]:
@@ -48,11 +49,7 @@ def shown(milliseconds: float) -> str:
 
 def written(text: str, record: dict[str, Any]) -> str:
     """The page with its tables made anew."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"The page needs the lines {BEGIN.strip()!r} and {END.strip()!r} around its tables.")
-    return before + BEGIN + "\n".join(lines(record)) + "\n" + END + after
+    return filled(text, "latency.py", lines(record))
 
 
 def write_page(record: dict[str, Any]) -> None:

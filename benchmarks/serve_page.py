@@ -6,8 +6,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from page import filled
+
 PAGE = Path(__file__).parents[1] / "docs" / "serve.md"
-BEGIN, END = "<!-- made by benchmarks/serve.py --report -->\n\n", "\n<!-- end of serve.py -->\n"
 NAMES = {"everypair": "everypair serve", "same": "same app, implicit", "fastapi": "FastAPI + implicit"}
 
 
@@ -61,11 +62,7 @@ def shown(milliseconds: float) -> str:
 
 def written(text: str, record: dict[str, Any]) -> str:
     """The page with its tables made anew."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"The page needs the lines {BEGIN.strip()!r} and {END.strip()!r} around its tables.")
-    return before + BEGIN + "\n".join(lines(record)) + "\n" + END + after
+    return filled(text, "serve.py", lines(record))
 
 
 def write_page(record: dict[str, Any]) -> None:

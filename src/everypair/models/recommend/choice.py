@@ -72,7 +72,10 @@ def vectors_for(value: Any, diversity: float) -> Any:
 def table_of(value: Any, name: str) -> Any:
     """The table of items of a model, or a sentence on how it gets one."""
     if value.item_table is None:
-        raise ValueError(f"{name}= needs a table of items: model.describe_items(table) keeps one in the model.")
+        raise ValueError(
+            f"{name}= needs a table of items in the model: put one there by model.describe_items(table), or by "
+            "`everypair fit --items`."
+        )
     return value.item_table
 
 
