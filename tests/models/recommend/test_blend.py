@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from everypair import BPR, Blend, ContentItems, ItemItem, OneClassMF, Popularity, load
+from everypair.data import split_cold_items
 from everypair.models.recommend.blend.weights import GRID, search_weights
 from everypair.models.registry import ESTIMATORS
 from everypair.testing.recommender import RecommenderContract, block_matrix, group_of
@@ -205,6 +206,32 @@ def test_held_out_by_time(held_out):
     assert len(model.search_) > 2
     with pytest.raises(ValueError, match="needs the times of the stored pairs"):
         Blend(weights="auto", held_out=held_out).fit(MATRIX)
+
+
+def test_held_out_items_are_ranked_among_themselves_by_their_features():
+    random = np.random.default_rng(3)
+    content = np.eye(3)[group_of(np.arange(21), side=1)] + 0.7 * random.random((21, 3))
+    models = [OneClassMF(rank=2, max_iter=4, random_state=0), ContentItems(), Popularity()]
+    model = Blend(models=models, weights="auto", held_out="items", random_state=0).fit(MATRIX, item_features=content)
+    train, test = split_cold_items(MATRIX, 1 / 7, int(np.random.default_rng(0).integers(2**31)))
+    new = np.unique(test.indices)
+    assert len(new) == 3 and not train[:, new].nnz
+    fitted = [clone(one).fit(train, item_features=content) for one in models[:2]]
+    parts = [scaled(one.score_users(), zero)[:, new] for one, zero in zip(fitted, (-1, 0))]
+    truth = test.toarray()[:, new] > 0
+    for row in model.search_:
+        scores = sum(weight * part for weight, part in zip(row["weights"], parts))  # nobody has a newcomer: popularity 0
+        by_hand = []
+        for user in np.flatnonzero(truth.any(axis=1)):
+            order = np.argsort(-scores[user], kind="stable")
+            gains = 1 / np.log2(np.arange(len(new)) + 2)
+            by_hand.append((truth[user][order] * gains).sum() / gains[: truth[user].sum()].sum())
+        assert row["ndcg@10"] == pytest.approx(np.mean(by_hand), abs=1e-6)
+        assert row["recall@100"] == 1
+    assert model.weights_ in [tuple(row["weights"]) for row in model.search_]
+    fixed = Blend(models=models[1:], weights="auto", held_out="items", random_state=0)
+    with pytest.raises(ValueError, match="ranks items by their features alone"):
+        fixed.fit(MATRIX)
 
 
 def test_explanations_add_up():

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from everypair import check
 from everypair.data.pairs import Pairs
-from everypair.data.splits import hold_out
+from everypair.data.splits import HELD_OUT, hold_out, split_cold_items
 from everypair.metrics.patterns import positive_pattern
 from everypair.models.estimator import FittedAttribute
 from everypair.models.parameters import Iterating, Threads, checked, estimator, parameter
@@ -31,6 +31,8 @@ from everypair.solvers.loop import Sweep
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
 
 LESSER_WEIGHT = 0.3  # of an ItemItem and a ContentItems beside the 1 of every other member
+NEWCOMERS = "items"  # held out whole, and ranked among themselves
+NEW_SHARE = 1 / 7  # of the items with events
 
 
 @estimator
@@ -81,7 +83,9 @@ class Blend(Threads, Recommender):
     held_out: str = parameter(
         "random",
         'what is held out to find weights, like what the model is for: "random" entries, every user\'s "last" one, or '
-        'the latest tenth by "time"; the latter two need fit(…, times=…).',
+        'the latest tenth by "time" (both need fit(…, times=…)), or whole "items", one in seven, which are then known by '
+        "their features and ranked among themselves.",
+        lambda name, value: check.one_of(name, value, (*HELD_OUT, NEWCOMERS)),
     )
     random_state: Any = parameter(None, "seed of the models that have none of their own.")
 
@@ -110,7 +114,7 @@ class Blend(Threads, Recommender):
         search, interrupted = None, False
         if searched:
             seed = int(random.integers(2**31))
-            train, test = hold_out(matrix, self.held_out, data.times, seed)
+            train, test = self._parts(matrix, data, seed)
             if self.weights is None and not positive_pattern(test, "held-out entries").nnz:
                 searched = ()  # so few entries that none is held out
         if searched:
@@ -118,11 +122,16 @@ class Blend(Threads, Recommender):
                 final, interrupted = _fitted(models, reads, train, data)
             if not interrupted:
                 values = [value_of(model, train) for model in final]
+                ranked: Any = slice(None)
+                if self.held_out == NEWCOMERS:
+                    ranked = np.unique(test.indices)
                 weights, search = search_weights(
                     lambda users: [
-                        scaled(value.known(users).scores.dense(threads), zero_of(value), threads) for value in values
+                        scaled(value.known(users).scores.dense(threads), zero_of(value), threads)[:, ranked]
+                        for value in values
                     ],
-                    train, test, weights, seed, threads, searched, long_lists=any(map(_is_content, models)),
+                    train[:, ranked], test[:, ranked], weights, seed, threads, searched,
+                    long_lists=any(map(_is_content, models)),
                 )  # fmt: skip
         if not interrupted:
             final, interrupted = _fitted(models, reads, matrix, data)
@@ -155,6 +164,16 @@ class Blend(Threads, Recommender):
             if self.n_threads is not None and own.get("n_threads", 0) is None:
                 model.set_params(n_threads=self.n_threads)
         return chosen
+
+    def _parts(self, matrix: Any, data: TrainingData, seed: int) -> tuple[Any, Any]:
+        """Entries to learn from and those that are held out to find weights."""
+        if self.held_out != NEWCOMERS:
+            return hold_out(matrix, self.held_out, data.times, seed)
+        if data.features[1] is None:
+            raise ValueError(
+                'held_out="items" ranks items by their features alone: give fit(…, item_features=X), or hold out entries.'
+            )
+        return split_cold_items(matrix, NEW_SHARE, seed)
 
     def _checked_weights(self, models: list[Any], matrix: Any) -> tuple[tuple[float, ...], Sequence[int]]:
         """One number per model, and the models whose numbers have to be found on held-out entries."""
