@@ -215,12 +215,15 @@ def test_held_out_items_are_ranked_among_themselves_by_their_features():
     model = Blend(models=models, weights="auto", held_out="items", random_state=0).fit(MATRIX, item_features=content)
     train, test = split_cold_items(MATRIX, 1 / 7, int(np.random.default_rng(0).integers(2**31)))
     new = np.unique(test.indices)
-    assert len(new) == 3 and not train[:, new].nnz
+    assert len(new) == 3
+    assert not train[:, new].nnz
     fitted = [clone(one).fit(train, item_features=content) for one in models[:2]]
     parts = [scaled(one.score_users(), zero)[:, new] for one, zero in zip(fitted, (-1, 0))]
     truth = test.toarray()[:, new] > 0
     for row in model.search_:
-        scores = sum(weight * part for weight, part in zip(row["weights"], parts))  # nobody has a newcomer: popularity 0
+        scores = sum(
+            weight * part for weight, part in zip(row["weights"], parts)
+        )  # nobody has a newcomer: popularity 0
         by_hand = []
         for user in np.flatnonzero(truth.any(axis=1)):
             order = np.argsort(-scores[user], kind="stable")

@@ -83,8 +83,8 @@ class Blend(Threads, Recommender):
     held_out: str = parameter(
         "random",
         'what is held out to find weights, like what the model is for: "random" entries, every user\'s "last" one, or '
-        'the latest tenth by "time" (both need fit(…, times=…)), or whole "items", one in seven, which are then known by '
-        "their features and ranked among themselves.",
+        'the latest tenth by "time" (both need fit(…, times=…)), or whole "items", one in seven, ranked among '
+        "themselves by their features.",
         lambda name, value: check.one_of(name, value, (*HELD_OUT, NEWCOMERS)),
     )
     random_state: Any = parameter(None, "seed of the models that have none of their own.")
@@ -171,7 +171,7 @@ class Blend(Threads, Recommender):
             return hold_out(matrix, self.held_out, data.times, seed)
         if data.features[1] is None:
             raise ValueError(
-                'held_out="items" ranks items by their features alone: give fit(…, item_features=X), or hold out entries.'
+                'held_out="items" ranks items by their features: give fit(…, item_features=X), or hold out entries.'
             )
         return split_cold_items(matrix, NEW_SHARE, seed)
 
