@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from everypair import BPR, Blend, ContentItems, ItemItem, OneClassMF, Popularity, load
+from everypair import BPR, Blend, ContentItems, ContentUsers, ItemItem, OneClassMF, Popularity, load
 from everypair.data import split_cold_items
 from everypair.models.recommend.blend.weights import GRID, search_weights
 from everypair.models.registry import ESTIMATORS
@@ -233,8 +233,42 @@ def test_held_out_items_are_ranked_among_themselves_by_their_features():
         assert row["recall@100"] == 1
     assert model.weights_ in [tuple(row["weights"]) for row in model.search_]
     fixed = Blend(models=models[1:], weights="auto", held_out="items", random_state=0)
-    with pytest.raises(ValueError, match="ranks items by their features alone"):
+    with pytest.raises(ValueError, match="ranks items by their features"):
         fixed.fit(MATRIX)
+
+
+def test_users_known_by_features_alone_are_weighed_otherwise():
+    about = np.eye(3)[group_of(np.arange(44), side=0)] + 0.1
+    matrix = MATRIX.copy()
+    matrix[[5, 40]] = 0  # who are there without events
+    model = Blend(random_state=0).fit(matrix, user_features=about)
+    assert [type(part).__name__ for part in model.models_] == ["OneClassMF", "ItemItem", "ContentUsers"]
+    assert model.weights_ == (1.0, 0.3, 0.0)
+    factors, items, content = model.models_
+    parts = [scaled(factors.score_users(), -1), scaled(items.score_users(), 0), scaled(content.score_users(), 0)]
+    expected = parts[0] + 0.3 * parts[1]
+    expected[[5, 40]] += 0.3 * parts[2][[5, 40]]
+    np.testing.assert_allclose(model.score_users(), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(model.score_users([5, 7]), expected[[5, 7]], rtol=1e-4, atol=1e-4)
+    assert model.explain(5, 3).score == pytest.approx(expected[5, 3], rel=1e-4)
+    new = about[[0, 20, 43]]
+    told = scaled(factors.score_users(features=new), -1) + 0.3 * scaled(content.score_users(features=new), 0)
+    np.testing.assert_allclose(model.score_users(features=new), told, rtol=1e-4, atol=1e-4)
+    both = model.score_users(interactions=matrix[[0, 20, 43]], features=new)
+    with_events = scaled(factors.score_users(interactions=matrix[[0, 20, 43]], features=new), -1)
+    with_events += 0.3 * scaled(items.score_users(interactions=matrix[[0, 20, 43]]), 0)
+    np.testing.assert_allclose(both, with_events, rtol=1e-4, atol=1e-4)
+    alone = Blend(models=[ContentUsers()]).fit(matrix, user_features=about)
+    assert alone.weights_ == (1.0,)
+    fixed = Blend(models=[OneClassMF(rank=2), ContentUsers()], weights=(1, 0.5), random_state=0)
+    assert fixed.fit(matrix, user_features=about).state_.newcomer_weights is None
+
+
+def test_profiles_that_would_be_large_are_left_out(monkeypatch):
+    about = sp.csr_array(np.eye(3)[group_of(np.arange(44), side=0)])
+    monkeypatch.setattr("everypair.models.recommend.blend.blend.LARGEST_PROFILES", 10)
+    model = Blend(random_state=0).fit(MATRIX, user_features=about)
+    assert [type(part).__name__ for part in model.models_] == ["OneClassMF", "ItemItem"]
 
 
 def test_explanations_add_up():
