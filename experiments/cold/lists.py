@@ -4,9 +4,10 @@
 
 p1 and p10 are the published splits of citeulike_t, one and ten training articles per user, with words, or words and
 tags; rows with citations have those of every article, and the article itself, as features besides. "time" trains on
-the first nine tenths of ml100k's likes and ranks for the last tenth, films that had not been seen until then among them.
-"mixed" holds out one film of ml1m in seven, and a tenth of the entries of all others. "ciaodvd" and "flixster_monti" are
-9:1 splits over entries, with a film's one genre, and with a graph of films as features. Weights are found inside the
+the first nine tenths of ml100k's likes and ranks for the last tenth, films that had not been seen until then among
+them. "mixed" holds out one film of ml1m in seven, and a tenth of the entries of all others. "ciaodvd" and
+"flixster_monti" are 9:1 splits over entries, with a film's one genre, and with a graph of films as features.
+Weights are found inside the
 training data. Every row is stored in results/lists_<protocol>.json when it is measured; report.py makes the table.
 """
 
