@@ -14,7 +14,8 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 MOST = 127  # of a byte
-BLOCK = 32  # rows of bytes that stay in the first cache while every row meets them
+WORD = 2**15 - 1  # the most of 16 bits
+MOST_OF_A_SUM = 2**31 - 1
 
 
 @intrinsic
@@ -51,18 +52,30 @@ def round_rows(rows: Any, out: Any, units: Any, lost: Any) -> None:
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def bound_tile(
-    words: Any, word_units: Any, sizes: Any, rounded: Any, units: Any, lost: Any, first: Any, beyond: Any, tile: Any
+def round_word(row: Any, word: Any) -> Any:
+    """Round a row to 16 bits, fewer where sums would not fit 32, and return unit_i, ‖u_i‖ and ‖u_i − û_i‖."""
+    most = min(WORD, MOST_OF_A_SUM // (MOST * len(row)))
+    peak = size = lost = 0.0
+    for l in range(len(row)):
+        peak = max(peak, abs(np.float64(row[l])))
+    unit = peak / most if peak > 0 else 1.0
+    for l in range(len(row)):
+        value = np.float64(row[l])
+        whole = min(max(np.rint(value / unit), -most), most)
+        word[l] = np.int16(whole)
+        size += value * value
+        lost += (value - whole * unit) ** 2
+    return unit, np.sqrt(size), np.sqrt(lost)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def bound_run(
+    word: Any, word_unit: Any, size: Any, rounded: Any, units: Any, lost: Any, first: Any, beyond: Any, out: Any
 ) -> None:
-    """tile[i, j − first] = unit_i unit_j (w_i · b_j) + ‖u_i‖ lost_j for all rows w_i and first ≤ j < beyond."""
-    columns = rounded.shape[1]
-    for base in range(first, beyond, BLOCK):
-        end = min(base + BLOCK, beyond)
-        for i in range(len(words)):
-            word, unit, size = words[i], word_units[i], sizes[i]
-            for j in range(base, end):
-                total = np.int32(0)
-                row = rounded[j]
-                for l in range(columns):
-                    total = add_product(total, row[l], word[l])
-                tile[i, j - first] = np.float64(total) * (unit * units[j]) + size * lost[j]
+    """out[j − first] = unit_i unit_j (w_i · b_j) + ‖u_i‖ lost_j for first ≤ j < beyond."""
+    for j in range(first, beyond):
+        total = np.int32(0)
+        row = rounded[j]
+        for l in range(len(word)):
+            total = add_product(total, row[l], word[l])
+        out[j - first] = np.float64(total) * (word_unit * units[j]) + size * lost[j]
