@@ -88,8 +88,8 @@ def test_lists_and_bits_are_those_of_exact_scores(kind, rank, dtype, rounding):
         asks = [(scores, n, block) for scores in asked for n in (1, 10, 200) for block in (None, hidden)]
         found.append([scores.top_k(n, block=block) for scores, n, block in asks])
         assert ("rounded" in items.__dict__ and items.rounded is not None) == on
-    for (exact, scores), (bounded, values) in zip(*found):
-        assert np.array_equal(exact, bounded)
+    for (exact, scores), (items, values) in zip(*found):
+        assert np.array_equal(exact, items)
         assert np.array_equal(scores, values)
 
 
@@ -105,7 +105,7 @@ def test_no_score_exceeds_its_bound(kind, dtype, rounding):
     for row, out, own in zip(left, bounds, exact):
         word = np.empty(24, np.int16)
         unit, size, lost = round_word(row, word)
-        bound_run(word, unit, size, found.bytes, found.units, found.lost, 0, ITEMS, out)
+        bound_run(word, unit, size, found.bytes, found.units, found.lost, 0, ITEMS, np.empty(ITEMS, np.int32), out)
         rounding = numbers.eps * (24 + CAUTION) * np.longdouble(size) * found.reach + 24 * np.longdouble(numbers.tiny)
         assert (own <= out.astype(np.longdouble) + rounding + lost * found.reach).all()
 
@@ -122,7 +122,7 @@ def test_kernels_are_those_of_plain_numpy(rank):
     for row in left:
         word, bounds = np.empty(rank, np.int16), np.empty(90)
         unit, size, _ = round_word(row, word)
-        bound_run(word, unit, size, numbers, units, lost, 5, 95, bounds)
+        bound_run(word, unit, size, numbers, units, lost, 5, 95, np.empty(90, np.int32), bounds)
         rough = (numbers * units[:, None].astype(float)) @ (word * unit) + size * lost
         np.testing.assert_allclose(bounds, rough[5:95], rtol=1e-6, atol=1e-6)
 

@@ -65,12 +65,12 @@ def search_rows(
             allowed_at[i] = allowed_from[start + i]
         finished[i] = 0
     clear_heaps(items, scores, start, start + rows)
-    bounds, part = np.empty(RUN), np.empty(1, V.dtype)
+    totals, bounds, part = np.empty(RUN, np.int32), np.empty(RUN), np.empty(1, V.dtype)
     for first in range(0, len(V), RUN):
         beyond = min(first + RUN, len(V))
         for i in range(rows):
             row = start + i
-            bound_run(words[i], unit[i], size[i], rounded, units, lost, first, beyond, bounds)
+            bound_run(words[i], unit[i], size[i], rounded, units, lost, first, beyond, totals, bounds)
             if scale.size:
                 for e in range(beyond - first):
                     bounds[e] *= scale[first + e]

@@ -35,16 +35,15 @@ def search_by_bounds(
     if scores.fill is not None:
         offsets = np.empty((stop - start, scores.n_items), scores.dtype)
         scores.fill(start, stop, offsets)
-    return bool(
-        search_rows(
-            scores.left, start, index.factors, index.every_item, rounded.bytes, rounded.units, rounded.lost,
-            rounded.reach, NO_SCALE[scores.dtype] if index.scale is None else index.scale, offsets,
-            NO_FLAGS if filters.blocked is None else filters.blocked,
-            *(_parts(filters.hidden[0]) if filters.hidden else NO_PATTERN),
-            *(NO_PATTERN if filters.allowed is None else _parts(filters.allowed)),
-            items, best, np.empty(stop - start, np.int64),
-        )  # fmt: skip
-    )
+    found = search_rows(
+        scores.left, start, index.factors, index.every_item, rounded.bytes, rounded.units, rounded.lost, rounded.reach,
+        NO_SCALE[scores.dtype] if index.scale is None else index.scale, offsets,
+        NO_FLAGS if filters.blocked is None else filters.blocked,
+        *(_parts(filters.hidden[0]) if filters.hidden else NO_PATTERN),
+        *(NO_PATTERN if filters.allowed is None else _parts(filters.allowed)),
+        items, best, np.empty(stop - start, np.int64),
+    )  # fmt: skip
+    return bool(found)
 
 
 def _parts(pattern: Pattern) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:

@@ -31,9 +31,7 @@ SPARING = 8  # rough scores are of use where lists are at most this share of all
 class Room:
     """A tile of scores, gathered item factors, the offsets of a chunk's rows."""
 
-    def __init__(
-        self, scores: Scores, tiles: Tiles, columns: NDArray[np.int32] | None, rough: bool
-    ) -> None:
+    def __init__(self, scores: Scores, tiles: Tiles, columns: NDArray[np.int32] | None, rough: bool) -> None:
         self.scores, self.columns = scores, columns
         self.rough = rough and scores.index is not None
         self.flat = np.empty(tiles.rows * tiles.width, scores.dtype)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from everypair.kernels.byte_rows import round_rows
 from everypair.types import Array
 
+
 class RoundedFactors(NamedTuple):
     """v̂_j as ``bytes`` times ``units``, ``lost`` ≥ ‖v_j − v̂_j‖, and ``reach`` ≥ scale_j (‖v_j‖ + lost_j) for all j."""
 

@@ -141,7 +141,11 @@ class Scores:
         if short and columns is None and self.rows <= FEW_ROWS and self.index is not None:
             rounded = self.index.rounded_by_now(self.rows)
             whole = 0, self.rows
-            if rounded is not None and self.fill is None and search_by_bounds(self, rounded, filters, whole, items, scores):
+            if (
+                rounded is not None
+                and self.fill is None
+                and search_by_bounds(self, rounded, filters, whole, items, scores)
+            ):
                 return items, scores
         budget = (FACTORS_MB if self.fill is None else OFFSETS_MB) if memory_mb is None else memory_mb
         tiles = self._tiles(budget)

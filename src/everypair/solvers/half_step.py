@@ -152,6 +152,6 @@ class Stepping:
         self.kernel(
             self.loops, *chunk, problem.indptr, problem.indices, problem.row_weights, problem.row_targets,
             problem.values, self.rotated, problem.other_weights, problem.this_weights, problem.ridge, directions.sigma,
-            directions.mask, linear.astype(block.dtype), block, self.values[rows], self.moved[rows], steps.newton, steps.cg,
-            steps.newton_tol, steps.cg_tol, self.rounding, self.scratch[worker],
+            directions.mask, linear.astype(block.dtype), block, self.values[rows], self.moved[rows], steps.newton,
+            steps.cg, steps.newton_tol, steps.cg_tol, self.rounding, self.scratch[worker],
         )  # fmt: skip

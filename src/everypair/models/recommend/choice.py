@@ -23,7 +23,6 @@ from everypair.models.recommend.positions import KINDS
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve.rerank import Limits
 
-
 LISTS = (list, tuple, set, frozenset)
 
 

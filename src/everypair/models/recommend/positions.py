@@ -38,10 +38,10 @@ def checked_positions(values: ArrayLike, size: int, kind: str) -> NDArray[np.int
 
 def stored_rows(interactions: Any, width: int, dtype: Any, what: str = "interactions") -> StoredRows:
     """Check the rows of new users (c × n): like training data, but rows may all be empty."""
-    if isinstance(interactions, StoredRows) and interactions.sound:
-        if (interactions.width, interactions.dtype) == (width, dtype):
-            return interactions
-    if isinstance(interactions, StoredRows) and len(interactions.indptr) > 1:
+    mine = isinstance(interactions, StoredRows)
+    if mine and interactions.sound and interactions.width == width and interactions.dtype == dtype:
+        return interactions
+    if mine and len(interactions.indptr) > 1:
         rows: Any = interactions.with_data(as_dtype(interactions.data, dtype))
     else:
         rows, _ = as_csr(interactions, dtype, what)
