@@ -42,8 +42,7 @@ class Source(NamedTuple):
         """The state with the names of rows and columns, where Y had some."""
         if self.names is None:
             return state
-        named: Any = replace(state, row_ids=self.names.rows, column_ids=self.names.columns)  # type: ignore[type-var]
-        return named
+        return replace(state, row_ids=self.names.rows, column_ids=self.names.columns)
 
 
 def read_source(Y: Any, mask: Any, left_features: Any, right_features: Any, validation: Any = None) -> Source:
