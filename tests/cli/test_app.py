@@ -9,6 +9,8 @@ import pytest
 import everypair
 from everypair.cli import COMMANDS
 
+FACTORS = ("--model", "OneClassMF", "--rank", "3")
+
 
 def process(*arguments, **more):
     command = [sys.executable, "-m", "everypair", *map(str, arguments)]
@@ -64,15 +66,23 @@ def test_help_starts_in_half_the_time_of_numba_and_sklearn():
 
 def test_demo_trains_and_shows_answers_by_name(run):
     shown = run("demo", "--rank", "4").output
-    for word in ("Popularity", "OneClassMF", "ndcg@10", "gimp", "sweeps"):
+    for word in ("Popularity", "OneClassMF", "Blend", "ndcg@10", "gimp", "sweeps"):
         assert word in shown
+
+
+def test_demo_writes_a_shop(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "The shop is generated." in run("demo", "--events", "shop.csv", "--items", "items.csv").stdout
+    run("fit", "shop.csv", "-o", "shop.ep", "--rank", 4, "--items", "items.csv")
+    assert "title" in run("recommend", "shop.ep", "--user", "ada-0000", "--where", "category=baking").stdout
+    assert "say --events FILE too" in run("demo", "--items", "items.csv", code=2).stderr
 
 
 def test_models_lists_those_that_can_be_fitted(run):
     assert "OneClassMF" in run("models").stdout
     lines = [json.loads(line) for line in run("models", "--json").stdout.splitlines()]
-    assert lines[0]["model"] == "OneClassMF"
-    assert lines[0]["parameters"]["rank"] == 64
+    assert [line["model"] for line in lines[:2]] == ["Blend", "OneClassMF"]
+    assert lines[1]["parameters"]["rank"] == 64
 
 
 def test_doctor_tries_a_fit(run):
@@ -113,14 +123,14 @@ def interrupted(*arguments, after=2):
 
 def test_ctrl_c_keeps_what_was_learnt(folder):
     """The second of two sweeps is far away: the first Ctrl-C ends training, the model is written, the code is 130."""
-    told = interrupted("fit", "events.csv", "-o", "part.ep", "--rank", "3", "--set", "tol=0", "--set", "max_iter=9")
+    told = interrupted("fit", "events.csv", *FACTORS, "-o", "part.ep", "--set", "tol=0", "--set", "max_iter=9")
     assert told.returncode == 130, told.stderr
     assert "Traceback" not in told.stderr
     assert len(everypair.load("part.ep").history_) == 2
 
 
 def test_ctrl_c_leaves_a_whole_model_alone(folder):
-    part = ("fit", "events.csv", "-o", "model.ep", "--rank", "3", "--set", "tol=0", "--set", "max_iter=9")
+    part = ("fit", "events.csv", *FACTORS, "-o", "model.ep", "--set", "tol=0", "--set", "max_iter=9")
     whole = (folder / "model.ep").read_bytes()
     told = interrupted(*part)
     assert told.returncode == 130, told.stderr
