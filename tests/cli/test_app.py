@@ -199,7 +199,7 @@ def test_a_reader_that_reads_nothing(folder, asked):
 
 def test_ctrl_c_while_something_is_measured(folder):
     """Metrics of a part of the training are shown, and the exit code says that it is a part."""
-    told = interrupted("evaluate", "events.csv", "--rank", "3", "--set", "tol=0", "--set", "max_iter=9")
+    told = interrupted("evaluate", "events.csv", *FACTORS, "--set", "tol=0", "--set", "max_iter=9")
     assert told.returncode == 130, told.stderr
     assert "2 of 9 sweeps" in told.stderr
     assert "ndcg@10" in told.stdout

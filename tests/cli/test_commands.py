@@ -242,7 +242,7 @@ def test_lists_by_a_table_of_items(folder, run):
     chosen = ("--where", "kind=a,b", "--where", "price<15", "--at-most", "kind=2", "-n", 5)
     shown = run("recommend", "model.ep", "--user", "u1", "--items", "items.csv", *chosen).stdout
     assert "title" in shown
-    run("fit", "events.csv", "-o", "model.ep", "--rank", 3, "--items", "items.csv", "-q")
+    run("fit", "events.csv", *FACTORS, "-o", "model.ep", "--rank", 3, "--items", "items.csv", "-q")
     assert run("recommend", "model.ep", "--user", "u1", *chosen).stdout == shown
     told = json.loads(run("recommend", "model.ep", "--user", "u1", "--json", *chosen).stdout)
     assert len(told["items"]) == 4
@@ -363,9 +363,25 @@ def test_update_of_item_item_is_what_users_have(folder, run):
 
 
 def test_tune_writes_model_table_and_report(folder, run):
-    shown = run("tune", "events.csv", *FACTORS, "-o", "tuned.ep", "--rank", 3, "--trials", 2,
-                "--trials-csv", "trials.csv", "--report", "report.html",
-                "--space", "reg=0.01:1", "--json", "--quiet")
+    shown = run(
+        "tune",
+        "events.csv",
+        *FACTORS,
+        "-o",
+        "tuned.ep",
+        "--rank",
+        3,
+        "--trials",
+        2,
+        "--trials-csv",
+        "trials.csv",
+        "--report",
+        "report.html",
+        "--space",
+        "reg=0.01:1",
+        "--json",
+        "--quiet",
+    )
     told = json.loads(shown.stdout)
     assert len(told["table"]) == len(lines("trials.csv")) == 3
     assert told["verdict"]
