@@ -1,6 +1,7 @@
 """The command itself: help, version, exit codes, and how little it needs to start."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -91,6 +92,13 @@ def test_doctor_tries_a_fit(run):
     assert found["everypair"] == everypair.__version__
     assert "kernels" in found["kernel cache"]
     assert "openblas" in run("doctor").stdout
+
+
+def test_doctor_says_why_threads_are_few(run, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    found = json.loads(run("doctor", "--json").stdout)
+    assert os.cpu_count() == 1 or found["cores"].endswith("1 threads by default, as OMP_NUM_THREADS=1 says")
+    assert {"dask", "distributed", "starlette"} <= set(found)
 
 
 def test_a_fault_of_the_program_is_no_mistake_of_the_user(run, monkeypatch):

@@ -71,9 +71,9 @@ def demo(
     known = [name for name in SHOWN_PACKAGES if name in names]
     packages = np.searchsorted(names, known)
     itself = data.dependency_names[None, :] == names[packages][:, None]  # a package does not depend on itself
-    items, _ = model.recommend(packages, n=6, block=itself)
+    lists, _ = model.recommend(packages, n=6, block=itself)
     answers = []
-    for name, package, suggestions in zip(known, packages, items):
+    for name, package, suggestions in zip(known, packages, lists):
         held_out = set(test[[package]].indices.tolist())
         marked = (f"{data.dependency_names[j]}{' ✓' if j in held_out else ''}" for j in suggestions)
         answers.append([name, ", ".join(marked)])

@@ -145,7 +145,7 @@ def _purchases(
             there = liking * (products["day"] <= day)
             there[[one for one in owned if products["lasting"][one]]] *= 0.02  # nobody needs two bread knives
             there[[one for one in owned if not products["lasting"][one]]] *= 5  # and everybody more flour
-            size = min(1 + random.poisson(1.5), np.count_nonzero(there))
+            size = min(1 + int(random.poisson(1.5)), int(np.count_nonzero(there)))
             basket = random.choice(len(there), size, replace=False, p=there / there.sum())
             second = int(day) * 86_400 + int(random.normal(14, 3) % 24 * 3600)
             owned += basket.tolist()
