@@ -23,7 +23,7 @@ from everypair.models.recommend.blend.state import BlendState
 from everypair.models.recommend.blend.weights import search_weights
 from everypair.models.recommend.content_items import ContentItems
 from everypair.models.recommend.content_users import ContentUsers
-from everypair.models.recommend.defaults import auto_rank, auto_weighting
+from everypair.models.recommend.defaults import auto_weighting, checked_rank
 from everypair.models.recommend.item_item import ItemItem
 from everypair.models.recommend.one_class import OneClassMF
 from everypair.models.recommend.positions import KINDS
@@ -47,8 +47,8 @@ class Blend(Threads, Recommender):
 
     The mean is over all items and ``zero`` is the score that a part pulls unknown pairs to. ``Blend()`` is a
     :class:`~everypair.OneClassMF`, which sees what all users have in common, and an :class:`~everypair.ItemItem`, which
-    sees what stands side by side, with fixed weights: the model to start with. It took 1.1 to 2.7 times the time of the
-    factors alone, and 4 to 5 times where those take less than half a second. Top lists are exact and never need the
+    sees what stands side by side, with fixed weights: the model to start with. Training takes 1.1 to 4.3 times as long
+    as that of the factors alone (4.3 where both are a fraction of a second). Top lists are exact and never need the
     scores of all users at once.
 
     With ``item_features`` a :class:`~everypair.ContentItems` is the third. What content is worth differs more from data
@@ -60,6 +60,7 @@ class Blend(Threads, Recommender):
     Attributes
     ----------
     models_, weights_ : the fitted models and their weights.
+    rank_ : number of factors of the first of them that is a factorization, or None.
     search_ : what was tried on held-out entries, a dict each: ``"weights"``, ``"ndcg@10"`` (with content
         ``"recall@100"`` as well, and the mean of both decides), its ``"standard_error"``, ``"gain"`` over the fixed
         weights and ``"gain_standard_error"``.
@@ -77,9 +78,15 @@ class Blend(Threads, Recommender):
 
     models: Sequence[Any] | None = parameter(
         None,
-        "recommenders to blend, fitted anew; None is OneClassMF (its rank and weighting by the number of users "
-        "and items), ItemItem(), with item_features ContentItems(), with user_features ContentUsers(reg='auto'). "
-        "Anything with fit and score_users(users=…, interactions=…) will do.",
+        "recommenders to blend, fitted anew; None is OneClassMF (its weighting by the number of users and items), "
+        "ItemItem(), with item_features ContentItems(), with user_features ContentUsers(reg='auto'). Anything with fit "
+        "and score_users(users=…, interactions=…) will do.",
+    )
+    rank: int | str = parameter(
+        "auto",
+        'number of factors of the OneClassMF that is there where models is None; "auto" is the power of 2 at or below '
+        "√(users + items), from 16 to 256.",
+        lambda name, value: checked_rank(value),
     )
     weights: Sequence[float] | str | None = parameter(
         None,
@@ -100,6 +107,7 @@ class Blend(Threads, Recommender):
     reads_features: ClassVar[tuple[bool, bool]] = (True, True)
     models_ = FittedAttribute()
     weights_ = FittedAttribute()
+    rank_ = FittedAttribute()
     search_ = FittedAttribute()
 
     def fit(
@@ -159,10 +167,12 @@ class Blend(Threads, Recommender):
         """Unfitted models with this blend's seed and threads where they have none of their own."""
         chosen: list[Any]
         if self.models is None:
-            chosen = [OneClassMF(rank=auto_rank(matrix), weighting=auto_weighting(matrix)), ItemItem()]
+            chosen = [OneClassMF(rank=self.rank, weighting=auto_weighting(matrix)), ItemItem()]
             chosen += [] if features[1] is None else [ContentItems()]
             chosen += [ContentUsers(reg="auto")] if _have_profiles(features[0], matrix) else []
         else:
+            if self.rank != "auto":
+                raise ValueError(f"rank={self.rank!r} is that of the models that None stands for: give it to your own.")
             check_members(self.models)
             chosen = [clone(model) for model in self.models]
         for model in chosen:
