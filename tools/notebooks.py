@@ -24,7 +24,7 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
 def notebook(page: str) -> dict[str, Any]:
     """The cells of a page.
 
-    >>> [cell["cell_type"] for cell in notebook("# A\\n\\n```python\\nprint(1)\\n```\\n\\n```text\\n1\\n```\\n")["cells"]]
+    >>> [cell["cell_type"] for cell in notebook("# A\\n\\n```python\\nx = 1\\n```\\n")["cells"]]
     ['markdown', 'code']
     """
     cells: list[dict[str, Any]] = []

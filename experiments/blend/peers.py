@@ -9,11 +9,11 @@ stays at an end of a grid that could go on, for any method; no trial is begun af
 a search that this ended is marked. The point of the highest nDCG@10 is refitted on all of the training data and tested.
 Blend() is not tuned at all; "Blend, weights found" chooses its weights by itself. EASE is ItemItem(neighbors=None),
 SLIM and iALS++ are irspack's, cosine, BM25 and one ALS implicit's (RecTools wraps that one), another ALS cmfrec's, WARP
-LightFM's maintained fork (lightfm-next), SANSA an approximate EASE of its authors; who is not installed is left out. SLIM is an elastic net of every column, the same coefficients
-as scikit-learn's ElasticNet gives (tests/test_experiments.py). EASE is skipped, and said so, where its dense matrices
-need more than --memory-mb. Writes results/peers_<data>.json after every trial. What is there is kept, and a search that
-was ended goes on where the limit is now higher; --anew forgets what is there of the --methods given. report.py makes
-the table.
+LightFM's maintained fork (lightfm-next), SANSA an approximate EASE of its authors; who is not installed is left out.
+SLIM is an elastic net of every column, with the coefficients of scikit-learn's (tests/test_experiments.py). EASE is
+skipped, and said so, where its dense matrices need more than --memory-mb. Writes results/peers_<data>.json after every
+trial. What is there is kept, and a search that was ended goes on where the limit is now higher; --anew forgets what is
+there of the --methods given. report.py makes the table.
 """
 
 from __future__ import annotations
