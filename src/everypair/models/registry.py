@@ -37,14 +37,14 @@ ESTIMATORS = {
     "Blend": Entry(
         f"{RECOMMEND}.blend.blend",
         "recommender",
-        "OneClassMF and ItemItem together: the best lists, untuned; the one to start with",
+        "OneClassMF and ItemItem together: the one to start with",
         ("similar_items", "explain", *GROWS),
         state=f"{RECOMMEND}.blend.state",
     ),
     "OneClassMF": Entry(
         f"{RECOMMEND}.one_class",
         "recommender",
-        "factors over every pair, observed or not: vectors for both sides, the shortest training",
+        "factors over every pair, observed or not; short training",
         (*FACTORS, "fold_in_items", "explain", *GROWS),
         state=f"{RECOMMEND}.factorization",
     ),
