@@ -47,8 +47,9 @@ MEMORY = 2**30  # bytes of address space beyond what the process has
 SECONDS = 20  # for one input, on a machine that others use too
 TRACED = 16  # every so many inputs are traced where a trace costs time
 WORDS = (
-    b",", b";", b"\t", b"|", b"\n", b"\r\n", b'"', b'""', b"'", b"\x00", b"\xff", b"\xef\xbb\xbf", b"NaN", b"nan", b"inf",
-    b"-inf", b"1e999", b"-0", b"9223372036854775808", b"-1", b"1e-320", b"0x10", b"2024-02-30", b"2024-01-01T00:00:00Z",
+    b",", b";", b"\t", b"|", b"\n", b"\r\n", b'"', b'""', b"'", b"\x00", b"\xff", b"\xef\xbb\xbf", b"NaN", b"nan",
+    b"inf", b"-inf", b"1e999", b"-0", b"9223372036854775808", b"-1", b"1e-320", b"0x10", b"2024-02-30",
+    b"2024-01-01T00:00:00Z",
     b"user", b"item", b"weight", b"time", b"NULL", b"None", b"{", b"}", b"[", b"]", b":", b"true", b"null", b"#", b" ",
     b"\xc3\xa9", b"\xed\xa0\x80", b"0", b"1", b"00", b"_", b"=", b"'''", b"\\", b"\\u0000", b"\x1f\x8b", b"PAR1",
 )  # fmt: skip
@@ -252,7 +253,7 @@ def config_seeds() -> list[bytes]:
         path = Path(folder) / "run.toml"
         found = []
         for command, options in (
-            ("tune", {"events": Path("e.csv"), "output": Path("m.ep"), "budget": 3.5, "space": ["reg=0.01:1"], "quiet": True}),
+            ("tune", {"events": Path("e.csv"), "output": Path("m.ep"), "budget": 3.5, "space": ["reg=0.01:1"]}),
             ("serve", {"models": ["a.ep", "b.ep=10%"], "port": 8000, "watch": True, "items": "i.csv"}),
             ("fit", {"events": 'a"b', "rank": 64, "features": ["f.csv", "g.csv"]}),
         ):  # fmt: skip
@@ -486,9 +487,11 @@ def played(name: str, seed: int, seconds: float) -> dict[str, Any]:
 def added(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
     """Counts of two runs of a target."""
     return {
-        "inputs": before.get("inputs", 0) + now["inputs"], "seconds": round(before.get("seconds", 0) + now["seconds"], 1),
+        "inputs": before.get("inputs", 0) + now["inputs"],
+        "seconds": round(before.get("seconds", 0) + now["seconds"], 1),
         "lines": max(before.get("lines", 0), now["lines"]),
         "counts": dict(sorted((Counter(before.get("counts", {})) + Counter(now["counts"])).items())),
+        "failures": before.get("failures", []) + now["failures"],
     }  # fmt: skip
 
 
@@ -523,8 +526,8 @@ def main() -> None:
             failed = True
             print(f"  FAILED: {failure['why']}\n    {name!r} --input {failure['input']}")
         record[name] = added(record.get(name, {}), found)
-    if options.results and not failed:
-        options.results.write_text(json.dumps(record, indent=1) + "\n")
+        if options.results:
+            options.results.write_text(json.dumps(record, indent=1) + "\n")
     sys.exit(failed)
 
 

@@ -87,12 +87,12 @@ def never_rises(model: Any) -> None:
 
 
 def one_shrinkage(model: Any, Y: np.ndarray, seen: np.ndarray, sides: dict[str, Any], matrix: np.ndarray) -> None:
-    """MLRM without features: Ŷ = D_{λ/√m}(Y₀ Π) J/(m − 1), J = m Π."""
+    """MLRM without features: Ŷ = D_{λ/√m}(Y₀ Π)."""
     if sides:
         return
     m = Y.shape[1]
     centred = np.eye(m) - 1 / m
-    found = shrink(np.where(seen, Y, 0) @ centred, model.nuclear_reg / np.sqrt(m)) @ centred * m / (m - 1)
+    found = shrink(np.where(seen, Y, 0) @ centred, model.nuclear_reg / np.sqrt(m))
     np.testing.assert_allclose(matrix, found, atol=1e-6 * (1 + np.abs(found).max()), err_msg="one shrinkage")
 
 

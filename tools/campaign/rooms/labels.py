@@ -18,7 +18,8 @@ def trial(case: Case, folder: Path) -> str:
     name = case["model"]
     more = {
         "reg": case["reg"], "loss": case["loss"], "normalize": False, "threshold": 0.25, "tol": 1e-10,
-        "dtype": "float64", "negative_loss": case["negative_loss"], "max_iter": 1000 if name == "BinaryRelevance" else 3,
+        "dtype": "float64", "negative_loss": case["negative_loss"],
+        "max_iter": 1000 if name == "BinaryRelevance" else 3,
     }  # fmt: skip
     try:
         model, data = fitted(name, case, **more)

@@ -123,8 +123,8 @@ def parsed_manifest(folder: str, content: bytes) -> dict[str, Any]:
         raise ValueError(f"{folder} holds a damaged checkpoint ({failure}): delete it to start anew.") from None
     if isinstance(manifest, dict) and manifest.get("format") != FORMAT:
         raise ValueError(
-            f"{folder} holds a checkpoint of version {manifest.get('format')!r} of the format, and this EveryPair reads "
-            f"version {FORMAT}: delete it to start anew."
+            f"{folder} holds a checkpoint of version {manifest.get('format')!r} of the format, and this EveryPair "
+            f"reads version {FORMAT}: delete it to start anew."
         )
     match manifest:
         case {
