@@ -355,6 +355,14 @@ def test_tables_of_the_race_are_those_of_their_json(execute):
     assert set(race["OURS"]) <= {word.strip("*()") for word in text.replace("**", " ").split()}
 
 
+def test_what_a_blend_costs_is_said_as_it_was_measured():
+    stored = [json.loads(path.read_text())["seeds"] for path in (EXPERIMENTS / "blend/results").glob("cost_*.json")]
+    ratios = [seed["cpu_blend"] / seed["cpu_factors"] for seeds in stored for seed in seeds]
+    words = f"{min(ratios):.1f} to {max(ratios):.1f} times"
+    for page in ("docs/choosing.md", "src/everypair/models/recommend/blend/blend.py"):
+        assert words in (ROOT / page).read_text(), (page, words)
+
+
 @pytest.mark.parametrize("name", ["large", "spark"])
 def test_table_of_the_scaling_page_is_that_of_its_json(name, execute):
     tools = execute(f"benchmarks/{name}.py", name="tools")

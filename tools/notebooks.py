@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGES, FOLDER = ROOT / "docs" / "tutorials", ROOT / "examples" / "notebooks"
 NAMES = sorted(page.stem for page in PAGES.glob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
-PICTURE = re.compile(r"^!\[.*?\]\(.*?\)\n", re.MULTILINE | re.DOTALL)
+PICTURE = re.compile(r"^!\[.*?\]\(.*?\)\n\n?", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)]+)\)")
 
 
