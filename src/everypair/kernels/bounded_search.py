@@ -32,14 +32,15 @@ def listed(item: Any, indices: Any, cursor: Any, end: Any) -> Any:
 @njit(nogil=True, cache=True, error_model="numpy")
 def search_rows(
     U: Any, start: Any, V: Any, every: Any, rounded: Any, units: Any, lost: Any, reach: Any, scale: Any, offsets: Any,
-    most: Any, blocked: Any, hidden_from: Any, hidden_to: Any, hidden: Any, allowed_from: Any, allowed_to: Any, allowed: Any,
-    items: Any, scores: Any, finished: Any,
+    most: Any, blocked: Any, hidden_from: Any, hidden_to: Any, hidden: Any, allowed_from: Any, allowed_to: Any,
+    allowed: Any, items: Any, scores: Any, finished: Any,
 ) -> Any:  # fmt: skip
     """Write the lists of rows start, start + 1, … of U into those of ``items`` and ``scores``, best first.
 
     ``finished`` has an entry per row, how many items were scored exactly. ``reach`` ≥ scale_j (‖v_j‖ + lost_j).
-    ``scale``, ``offsets`` (rows × items, ``most`` of each row in size), ``blocked`` (a flag per item), and the ends of ``hidden`` and ``allowed``
-    items (of row i those at from_i to to_{i + 1}, ascending) are empty where there are none; ``every`` is 0, 1, ….
+    ``scale``, ``offsets`` (rows × items, ``most`` of each row in size), ``blocked`` (a flag per item), and the ends of
+    ``hidden`` and ``allowed`` items (of row i those at from_i to to_{i + 1}, ascending) are empty where there are none;
+    ``every`` is 0, 1, ….
     Return whether all bounds are finite; otherwise nothing is written.
     """
     n, rank = items.shape[1], V.shape[1]
