@@ -4,18 +4,22 @@
 
 Quality against training time comes from experiments/blend/peers.py, time to one objective from benchmarks/sweep.py, one
 answer from benchmarks/latency.py, a request from benchmarks/serve.py, installing and importing from
-benchmarks/footprint.py. Nothing is measured here.
+benchmarks/footprint.py. Nothing is measured here; ``--smoke`` makes the tables and writes nothing.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import sys
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 import tables
 from page import filled
+from smoke import parse
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -122,5 +126,13 @@ def written(text: str) -> str:
     return text
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    text = written(PAGE.read_text(encoding="utf-8"))
+    print(f"{len(TABLES)} tables of {PAGE.name} are made anew.")
+    if not parse(parser).smoke:
+        PAGE.write_text(text, encoding="utf-8")
+
+
 if __name__ == "__main__":
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    main()

@@ -33,6 +33,7 @@ RUNS: dict[str, list[list[str]]] = {
     "benchmarks/latency.py": [[]],
     "benchmarks/multilabel.py": [["peers"], ["cg"], ["methods"], ["cost"]],
     "benchmarks/predict.py": [[]],
+    "benchmarks/race_page.py": [[]],
     "benchmarks/reading.py": [[]],
     "benchmarks/roofline.py": [[]],
     "benchmarks/scaling.py": [[]],
