@@ -422,7 +422,7 @@ def test_benchmark_tables_tell_who_arrived(execute):
         "| EveryPair 1, logistic | 0.50 |  |  |  |",
     ]
     with pytest.raises(SystemExit, match="The page needs the lines"):
-        tables["written"]("no markers", record, None)
+        tables["written"]("no markers", record)
 
 
 def test_rounds_of_a_benchmark_can_be_added(execute, tmp_path):

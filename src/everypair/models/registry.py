@@ -64,7 +64,7 @@ ESTIMATORS = {
     "ContentUsers": Entry(
         f"{RECOMMEND}.content_users",
         "recommender",
-        "what users like who are alike by profile, words or friends: for users nobody has seen",
+        "what users alike by profile, words or friends like: for those nobody has seen",
         ("similar_items", "similar_users", *GROWS),
     ),
     "BPR": Entry(
