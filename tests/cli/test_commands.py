@@ -248,7 +248,7 @@ def test_a_catalogue_larger_than_the_log(folder, run):
     with (folder / "films.csv").open("a") as file:
         file.write("fresh,a\nfresher,b\n")
     fit = ("fit", "events.csv", "-o", "model.ep", "--rank", 3, "--item-features", "films.csv")
-    assert "films.csv: 2 items have no events and are left out" in run(*fit).stderr
+    assert "films.csv: 2 items have no events: training leaves them out" in run(*fit).stderr
     assert everypair.load("model.ep").state_.shape == (44, 21)
     assert "2 items without events are added by their features" in run(*fit, "--cold-items", "include").stderr
     model = everypair.load("model.ep")

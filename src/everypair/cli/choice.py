@@ -66,7 +66,7 @@ def _check_known(owner: str, name: str, known: Collection[str]) -> None:
         near = difflib.get_close_matches(name, known, n=1)
         raise ValueError(
             f"{owner} has no parameter {name!r}{f', did you mean {near[0]!r}?' if near else ''}; "
-            f"it has {', '.join(known) or 'none'}."
+            f"it has {', '.join(one for one in known if one != 'n_threads') or 'none'}."  # that is --threads
         )
 
 

@@ -31,6 +31,9 @@ EXTRAS = {
     "jax": "neural",
     "dask": "cluster",
     "distributed": "cluster",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "msgspec": "serve",
 }
 FRAMES = ("pandas", "polars")
 
