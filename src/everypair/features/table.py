@@ -27,7 +27,7 @@ from everypair.features.matching import aligned_columns, find_row_ids
 from everypair.features.numbers import DateFeature, NumberFeature
 from everypair.features.table_kinds import check_kinds, check_names, guess_kinds
 from everypair.features.words import HashedTextFeature, TextFeature
-from everypair.words import is_or_are, listed
+from everypair.words import listed
 
 FEATURES: dict[str, Any] = {
     "number": NumberFeature,
@@ -98,8 +98,8 @@ class TableFeatures:
         absent_columns = [name for name in kinds if name not in table.names]
         if absent_columns:
             raise ValueError(
-                f"{table.source_name}a table of later rows needs the columns of training: {is_or_are(absent_columns)} "
-                f"missing; there {'is' if len(table.names) == 1 else 'are'} {listed(table.names, 20)}."
+                f"{table.source_name}There is no column {listed(absent_columns)}, which training had: the columns are "
+                f"{listed(table.names, 20)}."
             )
         check_names(table, list(kinds))
         row_ids = None if ids is None else find_row_ids(table, source, id, ids, list(kinds))
