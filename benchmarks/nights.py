@@ -106,8 +106,9 @@ def lines(record: dict[str, Any]) -> list[str]:
             table.append(f"| {name} | {nights[0]['events']:,} | {new} | {cells} |")
     here = record["machine"]
     table.append(
-        f"\nFrom nothing → from last night's model: rank {record['rank']}, one thread of {here['processor']}, means of "
-        f'{record["seeds"]} seeds. "To 0.1 %" counts sweeps until the objective is that near to the lower of both.'
+        f"\nFrom nothing → from last night's model: rank {record['rank']}, one thread of {here['processor']} "
+        f"({here['cores']} cores, shared), means of {record['seeds']} seeds. "
+        '"To 0.1 %" counts sweeps until the objective is that near to the lower of both.'
     )
     return table
 

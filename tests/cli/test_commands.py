@@ -414,7 +414,7 @@ def test_a_tuned_report_is_measured_on_what_tuning_never_saw(folder, run, monkey
 
 def test_report_of_a_model_file_with_titles(folder, run):
     (folder / "items.csv").write_text("film,title\n" + "".join(f"film {j},The {j}\n" for j in range(21)))
-    run("report", "model.ep", "--test", "test.csv", "-o", "page.html", "--items", "items.csv")
+    run("report", "model.ep", "test.csv", "-o", "page.html", "--items", "items.csv")
     page = (folder / "page.html").read_text()
     assert "Measured on 44 test pairs of 44 users: the events of test.csv." in page
     assert "The 12" in page
@@ -422,7 +422,7 @@ def test_report_of_a_model_file_with_titles(folder, run):
 
 
 def test_report(folder, run):
-    run("report", "events.csv", "--rank", 3, "-o", "page.html", "--test", "test.csv", "--title", "Three groups")
+    run("report", "events.csv", "test.csv", "--rank", 3, "-o", "page.html", "--title", "Three groups")
     page = (folder / "page.html").read_text()
     assert "Three groups" in page
     assert "film 3" in page

@@ -320,7 +320,7 @@ OF_CALLS = {
     "a model in the place of its day": (("update", "model.ep", "test.csv", "-o", "test.csv"), "would be replaced"),
     "repeats of a third kind": (("evaluate", "model.ep", "test.csv", "--repeats", "both"), "'drop', 'count'"),
     "a classifier evaluated": (("evaluate", "labels.ep", "test.csv"), "which is no recommender"),
-    "a report on nothing": (("report", "model.ep", "--test", "nothing.csv", "-o", "a.html"), "no file nothing.csv"),
+    "a report on nothing": (("report", "model.ep", "nothing.csv", "-o", "a.html"), "no file nothing.csv"),
     "fewer samples than none": (("report", "events.csv", "--samples", "-1"), "--samples"),
     "a demo of rank 0": (("demo", "--rank", "0"), "--rank"),
     "a demo into no folder": (("demo", "--events", "no/such.csv"), "does not exist; create it first"),
