@@ -294,6 +294,7 @@ OF_CALLS = {
     # asking
     "neighbours of a floor": (("similar", "floor.ep", "--item", "film 1"), "Popularity has no similar_items"),
     "neighbours of a user in ItemItem": (("similar", "items.ep", "--user", "u1"), "ItemItem has no similar_users"),
+    "somebody without --user": (("recommend", "model.ep", "u1"), "recommend takes {model}; all else are options"),
     "half an explanation": (("explain", "model.ep", "u1"), "item"),
     "an explanation of nobody": (("explain", "model.ep", "u99", "film 1"), "Did you mean 'u9'"),
     "no reasons": (("explain", "model.ep", "u1", "film 1", "-n", "0"), "--n"),
