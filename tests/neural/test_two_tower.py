@@ -311,3 +311,12 @@ def test_an_interrupted_training_goes_on_with_the_same_bits(optimizer, tmp_path)
     assert len(resumed.history_) == 6
     np.testing.assert_array_equal(resumed.user_factors_, whole.user_factors_)
     np.testing.assert_array_equal(resumed.item_factors_, whole.item_factors_)
+
+
+@pytest.mark.parametrize(("columns", "factor"), [(9, 1.0), (60, (3600 / 120 / 10) ** 0.2), (600, 1.4)])
+def test_the_automatic_ridge_grows_with_the_positives_of_an_entity(columns, factor):
+    matrix = np.ones((60 if columns <= 60 else 200, columns))
+    shared = {"rank": 2, "max_iter": 1, "random_state": 0}
+    linear = OneClassMF(**shared).fit(matrix)
+    towers = TwoTower(widths=(2,), **shared).fit(matrix)
+    assert towers.reg_ == pytest.approx(factor * np.asarray(linear.reg_))
