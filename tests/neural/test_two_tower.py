@@ -255,7 +255,7 @@ def test_bad_descriptions_are_refused():
         model.fold_in_users()
     with pytest.raises(ValueError, match="give those as well"):
         model.fold_in_users(features=np.eye(3), weights=[1.0])
-    with pytest.raises(AttributeError, match="TwoTower has no explain: .*OneClassMF, "):
+    with pytest.raises(AttributeError, match="TwoTower has no explain: Blend, OneClassMF, "):
         model.explain(0, 0)
     narrow = PureTower(table, lambda theta, parts: theta[0][parts["ids"], :2])
     with pytest.raises(ValueError, match=r"one row of 3 numbers \(rank\) per entity"):
