@@ -48,7 +48,7 @@ def run(command: str, folder: Path, smoke: bool) -> str | None:
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["no message"])[-1]
     ledger.note(folder, command, {
-        "commit": ledger.commit(), "code": ledger.fingerprint(script.partition("/")[0]),
+        "commit": ledger.commit(), "code": ledger.fingerprint(command),
         "seconds": round(time.perf_counter() - start), "day": datetime.now(UTC).date().isoformat(),
     })  # fmt: skip
     return None
@@ -57,8 +57,7 @@ def run(command: str, folder: Path, smoke: bool) -> str | None:
 def run_all(commands: Iterable[str], folder: Path, jobs: int, again: bool, smoke: bool) -> bool:
     """Run commands, those of one script one after the other; say how far it is. True if all went well."""
     rows = ledger.read(folder)
-    codes = {paper: ledger.fingerprint(paper) for paper in PAPERS}
-    left = [one for one in commands if again or rows.get(one, {}).get("code") != codes[one.partition("/")[0]]]
+    left = [one for one in commands if again or rows.get(one, {}).get("code") != ledger.fingerprint(one)]
     scripts: dict[str, list[str]] = {}
     for command in left:
         scripts.setdefault(command.split()[0], []).append(command)

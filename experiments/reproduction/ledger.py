@@ -1,7 +1,13 @@
 """The ledger: which command wrote a result, at which state of the code, when, and how long it took.
 
-A result is stale if the code that it rests on has changed since: the scripts of its paper and the rooms of the library
-that they use, compared by their syntax trees without docstrings, so that words and comments do not count.
+A result is stale if the code that it rests on has changed since:
+
+- its script, and what that imports below ``experiments/``;
+- the rooms of the library in which the objective is stated and minimised, and the rivals' files (``ROOMS``).
+
+Syntax trees are compared without docstrings and without the functions that only write tables and draw, so that words
+do not count. What is left out is held to references by tests of its own: readers, metrics, ranking, checks of
+parameters. Were it counted, every commit would make everything stale.
 """
 
 from __future__ import annotations
@@ -9,6 +15,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,23 +25,42 @@ from reproduction.entry import EXPERIMENTS, Entry
 
 LEDGER = "reproduction/ledger.json"
 LIBRARY = EXPERIMENTS.parent / "src" / "everypair"
-SOLVED = ("kernels", "problem", "solvers", "training")
+SOLVED = (
+    *(f"kernels/{name}.py" for name in ("all_pairs", "cholesky", "coordinate", "losses", "row_blocks", "row_newton",
+                                        "stored_pairs", "terms")),
+    *(f"problem/{name}.py" for name in ("all_pairs", "embedding", "gram", "losses", "negatives", "objective", "outside",
+                                        "ridge", "rows", "side", "stored")),
+    *(f"solvers/{name}.py" for name in ("alternating", "balance", "choose", "closed_form", "conjugate", "half_step",
+                                        "line_search", "loop", "momentum", "preconditioner", "side", "tron")),
+    "training/start.py",
+)  # fmt: skip
+RIVALS = "models/recommend/rivals"
 ROOMS = {
-    "negsel": (*SOLVED, "models/recommend", "metrics"),
-    "ocsmf": (*SOLVED, "models/recommend", "models/multilabel", "features", "metrics"),
-    "leml": (*SOLVED, "models/multilabel", "metrics"),
-    "mlrm": ("solvers/completion", "problem/completion", "models/completion", "metrics"),
-    "esl": ("kernels", "problem", "neural", "models/recommend/two_tower.py", "metrics"),
+    "negsel": (*SOLVED, "solvers/rivals", "kernels/bpr.py", "kernels/stochastic.py", "data/sampling.py", RIVALS),
+    "ocsmf": (*SOLVED, "data/sampling.py", RIVALS, "features/nystrom.py"),
+    "leml": (*SOLVED, "models/multilabel/problem.py", "models/multilabel/rivals"),
+    "labels": ("models/multilabel/rivals/fast_xml.py", "models/multilabel/rivals/sleec.py"),
+    "mlrm": ("solvers/completion", "problem/completion", "models/completion/mlrm.py", "models/completion/rivals"),
+    "esl": (
+        "kernels/tower_pairs.py",
+        *(f"neural/{name}.py" for name in ("activations", "functions", "inputs", "layers", "objective", "penalties",
+                                           "towers")),
+        *(f"neural/optimizers/{name}.py" for name in ("conjugate_gradients", "estimates", "gd", "naive", "newton",
+                                                      "sampling", "search", "sg46", "sogram")),
+    ),
 }
+APART = ("edges", "smoke", "tiny")  # marks in tables, and what only smoke runs use
+SHOWING = ("report", "plot", "markdown", "described", "table")  # functions that write results, not make them
 
 
-def without_docstrings(source: str) -> str:
-    """The syntax tree of a module as text, without its docstrings.
+def essence(source: str) -> str:
+    """The syntax tree of a module as text, without its docstrings and without functions that write tables.
 
-    >>> without_docstrings("x = 1  # one") == without_docstrings('"words"\\nx = 1')
+    >>> essence("x = 1  # one") == essence('"words"\\nx = 1\\ndef report(): pass')
     True
     """
     tree = ast.parse(source)
+    tree.body = [part for part in tree.body if not (isinstance(part, ast.FunctionDef) and part.name in SHOWING)]
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if (
@@ -47,19 +73,35 @@ def without_docstrings(source: str) -> str:
     return ast.dump(tree)
 
 
-def sources(paper: str) -> Iterator[Path]:
-    """The files that a paper's results rest on."""
-    yield from sorted((EXPERIMENTS / paper).glob("*.py"))
-    for room in ROOMS[paper]:
+def imported(script: Path) -> set[Path]:
+    """A script of ``experiments/`` and what it imports there, directly or not."""
+    found, waiting = set(), [script]
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for name in set(names).difference(APART):
+                near = (folder / f"{name}.py" for folder in (path.parent, EXPERIMENTS))
+                waiting += [one for one in near if one.exists() and one not in found][:1]
+    return found
+
+
+def sources(command: str) -> Iterator[Path]:
+    """The files that what a command writes rests on."""
+    script = EXPERIMENTS / shlex.split(command)[0]
+    yield from sorted(imported(script))
+    for room in ROOMS[script.parent.name]:
         path = LIBRARY / room
         yield from [path] if path.suffix else sorted(path.rglob("*.py"))
 
 
-def fingerprint(paper: str) -> str:
-    """A short hash of the code that a paper's results rest on."""
+def fingerprint(command: str) -> str:
+    """A short hash of the code that what a command writes rests on."""
     digest = hashlib.sha256()
-    for path in sources(paper):
-        digest.update(f"{path.name}\n{without_docstrings(path.read_text())}\n".encode())
+    for path in sources(command):
+        digest.update(f"{path.name}\n{essence(path.read_text())}\n".encode())
     return digest.hexdigest()[:16]
 
 
@@ -99,5 +141,5 @@ def made(entry: Entry, folder: Path = EXPERIMENTS) -> str:
 
 def stale(entry: Entry, folder: Path = EXPERIMENTS) -> bool:
     """Whether a result was made with other code than the present one, or at an unknown state of it."""
-    rows, now = read(folder), fingerprint(entry.paper)
-    return any(rows.get(command, {}).get("code") != now for command in entry.full)
+    rows = read(folder)
+    return any(rows.get(command, {}).get("code") != fingerprint(command) for command in entry.full)
