@@ -43,14 +43,13 @@ def run(command: str, folder: Path, smoke: bool) -> str | None:
     script, *arguments = shlex.split(command)
     results = folder / Path(script).parent / "results"
     call = [sys.executable, str(EXPERIMENTS / script), *arguments, "--results", str(results)]
+    state = {"commit": ledger.commit(), "code": ledger.fingerprint(command)}  # before: it may change while this runs
     start = time.perf_counter()
     done = subprocess.run(call + ["--smoke"] * smoke, capture_output=True, text=True, check=False, cwd=EXPERIMENTS)
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["no message"])[-1]
-    ledger.note(folder, command, {
-        "commit": ledger.commit(), "code": ledger.fingerprint(command),
-        "seconds": round(time.perf_counter() - start), "day": datetime.now(UTC).date().isoformat(),
-    })  # fmt: skip
+    spent = {"seconds": round(time.perf_counter() - start), "day": datetime.now(UTC).date().isoformat()}
+    ledger.note(folder, command, {**state, **spent})
     return None
 
 
