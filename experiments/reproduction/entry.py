@@ -114,6 +114,16 @@ def mean_and_error(values: Iterable[float]) -> tuple[float, float]:
     return mean, math.sqrt(variance / len(every))
 
 
+def beyond_noise(values: Iterable[float]) -> bool:
+    """Whether differences are above 0 by more than two standard errors; of a single one, whether it is above 0.
+
+    >>> beyond_noise([1.0, 1.2, 0.9]), beyond_noise([1.0, -1.2, 0.9]), beyond_noise([0.1])
+    (True, False, True)
+    """
+    mean, error = mean_and_error(values)
+    return mean > (0 if math.isnan(error) else 2 * error)
+
+
 def shown(mean: float, error: float, digits: int = 2) -> str:
     """A mean with its standard error, where there is one.
 

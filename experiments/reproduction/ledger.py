@@ -43,10 +43,24 @@ ROOMS = {
     "mlrm": ("solvers/completion", "problem/completion", "models/completion/mlrm.py", "models/completion/rivals"),
     "esl": (
         "kernels/tower_pairs.py",
-        *(f"neural/{name}.py" for name in ("activations", "functions", "inputs", "layers", "objective", "penalties",
-                                           "towers")),
-        *(f"neural/optimizers/{name}.py" for name in ("conjugate_gradients", "estimates", "gd", "naive", "newton",
-                                                      "sampling", "search", "sg46", "sogram")),
+        *(
+            f"neural/{name}.py"
+            for name in ("activations", "functions", "inputs", "layers", "objective", "penalties", "towers")
+        ),
+        *(
+            f"neural/optimizers/{name}.py"
+            for name in (
+                "conjugate_gradients",
+                "estimates",
+                "gd",
+                "naive",
+                "newton",
+                "sampling",
+                "search",
+                "sg46",
+                "sogram",
+            )
+        ),
     ),
 }
 APART = ("edges", "smoke", "tiny")  # marks in tables, and what only smoke runs use
