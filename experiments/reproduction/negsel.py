@@ -252,8 +252,8 @@ ENTRIES = (
         TABLE_4_COMMANDS,
         SETS,
         differs="own 9:1 splits, parameters chosen on the first; the paper's grid for Full and Subsampled, a part of "
-        "it for Ensemble and BPR; one choice by nDCG@10 (the stored tables have one per measure too); averages over users "
-        "with a test positive; lastfm_hetrec and debian are not in the paper",
+        "it for Ensemble and BPR; one choice by nDCG@10 (the stored tables have one per measure too); averages over "
+        "users with a test positive; lastfm_hetrec and debian are not in the paper",
     ),
     Entry(
         "negsel.table5",
