@@ -35,7 +35,7 @@ def house():
     yield {"registry": registry, "reproduce": reproduce, "entry": entry, "ledger": ledger, "page": page}
     sys.path.remove(str(EXPERIMENTS))
     for name in list(sys.modules):
-        if name.partition(".")[0] in ("registry", "reproduce", "reproduction", "leml", "mlrm"):
+        if name.partition(".")[0] in ("registry", "reproduce", "reproduction", "esl", "leml", "mlrm"):
             del sys.modules[name]
 
 

@@ -18,21 +18,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from common import RESULTS, cpu, load, one_core, parse, start_of, tower_objective, write
+from exponents import BASE, FACTOR, SAID, exponents
 
 from everypair.neural.optimizers.estimates import RATIO
 from everypair.neural.optimizers.naive import RandomPairs
 from everypair.neural.optimizers.sampling import SampledBlock
 from everypair.neural.optimizers.sg46 import StoredPairsEstimate
-
-# m, n, |Ω|, k of the generated series, and what grows → the exponents of Table 2 (ρ is fixed)
-BASE = {"m": 8_000, "n": 8_000, "pairs": 400_000, "k": 64}
-FACTOR = 4
-SAID = {
-    "m": {"gradient": 1, "naive": 1, "sampling": 1, "sg46": 0},
-    "n": {"gradient": 1, "naive": 1, "sampling": 1, "sg46": 0},
-    "pairs": {"gradient": 1, "naive": 0, "sampling": 1, "sg46": 1},
-    "k": {"gradient": 2, "naive": 1, "sampling": 2, "sg46": 2},
-}
 
 
 def timed(step: Any, count: int) -> float:
@@ -82,15 +73,6 @@ def grown(options: Any) -> dict[str, Any]:
         seconds[name] = {method: step * count for method, (step, count) in found.items()}
         print(name, seconds[name], flush=True)
     return {"data": "growth", "steps": options.steps, "sizes": small, "seconds": seconds}
-
-
-def exponents(seconds: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
-    """Slope of log seconds of a pass, by what grows and method."""
-    return {
-        name: {method: float(np.log(value / seconds["base"][method]) / np.log(FACTOR)) for method, value in row.items()}
-        for name, row in seconds.items()
-        if name != "base"
-    }
 
 
 def growth_report(record: dict[str, Any]) -> str:

@@ -73,7 +73,7 @@ def _map(records: Records) -> Verdict:
 
 
 def _table2(records: Records) -> Verdict:
-    from esl.table2 import SAID, exponents
+    from esl.exponents import SAID, exponents
 
     seconds = {name: step * count for name, (step, count) in records[TABLE_2[0]]["methods"].items()}
     ordered = sorted(seconds, key=seconds.__getitem__)
@@ -92,7 +92,8 @@ def _table2(records: Records) -> Verdict:
 SEVEN = "--methods gd newton gd-diag sogram-diag sampling-diag sogram sampling"  # gd first: its steps are others'
 FULL = (
     f"esl/figure2.py --data ml1m_9to1 --seconds 40 --points 4 {SEVEN}",
-    "esl/figure2.py --data ml1m_9to1_glorot --seconds 40 --points 4 --methods gd newton gd-diag sogram-diag sampling-diag",
+    "esl/figure2.py --data ml1m_9to1_glorot --seconds 40 --points 4 "
+    "--methods gd newton gd-diag sogram-diag sampling-diag",
     *(f"esl/figure2.py --data {name} --widths 64 64 --rank 32 --seconds 12 --points 6 {SEVEN}" for name in SETS[2:]),
 )
 OUR_SPLIT = (
