@@ -6,7 +6,8 @@ Positives (rating ≥ 4) are split 9:1; ρ, λ, λ_g and the number of sweeps ar
 of the training entries, for each split anew. ``quick`` looks for ρ and λ without the graph, and for λ_g at the two best
 of these; ``paper`` takes the whole product. The page says what the graph changes on single splits. Rows with and
 without the graph have the same solver (a side with a graph needs the trust region): another one would be a difference
-of its own. The paper's ridge is constant; with ``--ridge-power ν`` it is λ times a row's total weight to the power ν, the library's own way.
+of its own. The paper's ridge is constant; with ``--ridge-power ν`` it is λ times a row's total weight to the power ν,
+the library's own way.
 """
 
 from __future__ import annotations
