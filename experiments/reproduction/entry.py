@@ -74,7 +74,10 @@ class Entry:
         records = self.records(folder)
         if self.results and not records:
             return Verdict("untested", "No result is stored.")
-        return self.judge(records)
+        try:
+            return self.judge(records)
+        except KeyError as missing:
+            return Verdict("untested", f"What is stored is of an earlier script or a part of it: it has no {missing}.")
 
 
 def result_path(name: str, folder: Path = EXPERIMENTS) -> Path:
