@@ -40,7 +40,25 @@ ROOMS = {
     "ocsmf": (*SOLVED, "data/sampling.py", RIVALS, "features/nystrom.py"),
     "leml": (*SOLVED, "models/multilabel/problem.py", "models/multilabel/rivals"),
     "labels": ("models/multilabel/rivals/fast_xml.py", "models/multilabel/rivals/sleec.py"),
-    "mlrm": ("solvers/completion", "problem/completion", "models/completion/mlrm.py", "models/completion/rivals"),
+    "mlrm": (
+        *(
+            f"solvers/completion/{name}.py"
+            for name in (
+                "accelerated",
+                "feature_nuclear",
+                "fixed_point",
+                "inductive",
+                "interactive",
+                "nesterov",
+                "proximal",
+                "ranking",
+                "shrinkage",
+            )
+        ),
+        *(f"problem/completion/{name}.py" for name in ("bilinear", "centring", "low_rank", "masked", "ranking")),
+        "models/completion/mlrm.py",
+        "models/completion/rivals",
+    ),
     "esl": (
         "kernels/tower_pairs.py",
         *(
