@@ -144,7 +144,7 @@ def mlrm(variant: str) -> Callable[..., Any]:
     return lambda **options: MLRM(**{"variant": variant, **options})
 
 
-def longer(make: Callable[..., Any], features: bool = True, search: int = 300, **fixed: Any) -> Method:
+def longer(make: Callable[..., Any], features: bool = True, search: int = 150, **fixed: Any) -> Method:
     """A method whose fits go on until they converge, nearly so where it is chosen, and a grid that goes on."""
     limits = {"max_iter": search, "tol": 1e-3}
     return Method(lambda **options: make(**{**fixed, **options}), features, limits, FURTHER, (*L1, 0.001, 0.0003))
@@ -167,8 +167,8 @@ PLAIN = {"coding": None, "accelerate": False, "max_iter": 3000}  # as printed: z
 PLAIN_STEPS = "FNNM, plain steps"  # of the paper, for their number, at FNNM's point
 PRINTED = {
     **{name: METHODS[name] for name in ("FPCA", "IMC")},
-    "SIMC": longer(SIMC, search=100, max_iter=1500),
-    "FNNM": longer(FNNM, search=100, accelerate=True, max_iter=2000),
+    "SIMC": longer(SIMC, search=60, max_iter=1000),
+    "FNNM": longer(FNNM, search=60, accelerate=True, max_iter=2000),
     PLAIN_STEPS: longer(FNNM, max_iter=3000),
     "MLRM": longer(mlrm("local"), **PLAIN),
     "MLRM'": longer(mlrm("noise"), **PLAIN),
@@ -230,10 +230,10 @@ class Store:
         self, name: str, smoke: bool, others: tuple[str, ...] = (), folder: Path = RESULTS, anew: bool = False
     ) -> None:
         self.path = None if smoke else folder / f"{name}.json"
-        self.anew = anew
+        self.anew, self.made = anew, set[str]()
         self.cells: dict[str, Any] = {}
         self.others: dict[str, Any] = {}
-        if self.path is not None and self.path.exists() and not anew:
+        if self.path is not None and self.path.exists():
             self.cells = json.loads(self.path.read_text())
         for other in others:
             path = folder / f"{other}.json"
@@ -246,7 +246,8 @@ class Store:
 
     def get(self, key: str, make: Callable[[dict[str, Any] | None], dict[str, Any]], draws: int = 1) -> dict[str, Any]:
         """The cell of ``key``, made where it is not known; one of fewer than ``draws`` draws gets the others."""
-        before = self.known().get(key)
+        before = None if self.anew and key not in self.made else self.known().get(key)
+        self.made.add(key)
         if before is None or len(before["runs"]) < draws:
             cell = make(before)
             if self.path is not None:
@@ -261,9 +262,8 @@ class Store:
         self.path.parent.mkdir(exist_ok=True)
         folder = os.open(self.path.parent, os.O_RDONLY)
         fcntl.flock(folder, fcntl.LOCK_EX)
-        if self.path.exists() and not self.anew:
+        if self.path.exists():
             self.cells = json.loads(self.path.read_text())
-        self.anew = False
         unfinished = self.path.with_suffix(".part")
         unfinished.write_text(json.dumps({**self.cells, key: cell}, indent=1) + "\n")
         unfinished.replace(self.path)  # a run that is ended while writing spoils nothing

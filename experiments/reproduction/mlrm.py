@@ -114,7 +114,9 @@ def _iterations(records: Records) -> Verdict:
     )
 
 
-TABLE1 = ("mlrm/table1.py --printed --data GPCRs --draws 3 --anew",)
+TABLE1 = tuple(
+    f"mlrm/table1.py --printed --data GPCRs --draws 3 --anew --rates {rate}" for rate in (0.1, 0.3, 0.5, 0.7, 0.9)
+)
 OURS = "on GPCRs alone; parameters by a held-out fifth of what is observed, features times the root of the spectrum"
 DTI = ("dti_yamanishi",)
 ENTRIES = (
