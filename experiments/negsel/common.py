@@ -23,7 +23,8 @@ SCHEMES = {
 AVERAGES = {"test": "users with a test positive", "all": "all users, 0 without a test positive"}
 
 __all__ = [
-    "COLUMNS", "RESULTS", "SCHEMES", "markdown", "measure", "parse", "published", "split", "stored_rows", "write",
+    "COLUMNS", "RESULTS", "SCHEMES", "markdown", "measure", "parse", "published", "shown", "split", "stored_rows",
+    "write",
 ]  # fmt: skip
 
 # NegSel, Tables 4 and 6, ml1m. They are said to be averages over all users; see README.md on why that cannot be
@@ -53,6 +54,11 @@ def published(data: str, row: str) -> tuple[float | None, ...] | None:
     return PUBLISHED.get(data, {}).get(row)
 
 
+def shown(value: float | None) -> str:
+    """A figure for a table's cell, a dash where it was not measured or printed."""
+    return "–" if value is None else f"{value:.2f}"
+
+
 def markdown(title: str, note: str, data: str, rows: list[dict[str, Any]]) -> str:
     """A Markdown table: our figures in both averages beside the published ones, parameters at grid ends marked."""
     lines = [f"# {title}", "", f"{note} {edges.LEGEND}", ""]
@@ -60,14 +66,11 @@ def markdown(title: str, note: str, data: str, rows: list[dict[str, Any]]) -> st
     for row in rows:
         where = edges.marked(row["point"], (entry["point"] for entry in row["tried"]))
         for average, label in AVERAGES.items():
-            figures = " | ".join(f"{row[average][name]:.2f}" for name in COLUMNS)
+            figures = " | ".join(shown(row[average][name]) for name in COLUMNS)
             lines.append(f"| {row['method']} | {label} | {figures} | {where} |")
         paper = published(data, row["method"])
         if paper:
-            lines.append(
-                f"| {row['method']}, published | see README | "
-                f"{' | '.join('–' if one is None else f'{one:.2f}' for one in paper)} | |"
-            )
+            lines.append(f"| {row['method']}, published | see README | {' | '.join(map(shown, paper))} | |")
     return "\n".join(lines) + "\n"
 
 

@@ -88,7 +88,7 @@ def report(options: dict[str, Any], draws: list[dict[str, Any]]) -> str:
             all(np.argmax([one["ndcg@10"] for one in draw[share][number]]) in (0, len(regs) - 1) for draw in draws)
             for number in range(len(powers))
         ]
-        for measure in MEASURES:
+        for measure in draws[0][share][0][0]:
             cells = [f"{value:.1f}{MARK if end else ''}" for value, end in zip(means(draws, share, measure), ends)]
             lines.append(f"| {share} | {measure} | " + " | ".join(cells) + " |")
         best = means(draws, share, "ndcg@10")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from common import COLUMNS, RESULTS, SCHEMES, markdown, measure, parse, split, stored_rows, write
+from common import COLUMNS, RESULTS, SCHEMES, markdown, measure, parse, shown, split, stored_rows, write
 
 from everypair import BPR, EnsembleMF, OneClassMF, SubsampledMF
 from everypair.data import split_entries
@@ -118,13 +118,16 @@ def report(data: str, rows: list[dict[str, Any]]) -> str:
     ]
     lines += ["", f"| method | grid | splits | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 3) + "|"]
     for row in rows:
-        values = np.array([[one[name] for name in COLUMNS] for one in row["splits"]])
-        errors = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else [np.nan] * len(COLUMNS)
-        cells = [f"{mean:.2f}" + ("" if np.isnan(error) else f" ± {error:.2f}")
-                 for mean, error in zip(values.mean(axis=0), errors)]  # fmt: skip
+        values = np.array([[one[name] for name in COLUMNS] for one in row["splits"]], float)
+        errors = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else [0.0] * len(COLUMNS)
+        cells = [
+            "–" if np.isnan(mean) else f"{mean:.2f}" + (f" ± {error:.2f}" if error else "")
+            for mean, error in zip(values.mean(axis=0), errors)
+        ]
         lines.append(f"| {row['method']} | {row['grid']} | {len(values)} | {' | '.join(cells)} |")
-        cells = [f"{row['each'][name]['value']:.2f}" for name in COLUMNS]
-        lines.append(f"| {row['method']}, each measure's choice | {row['grid']} | 1 | {' | '.join(cells)} |")
+        if "each" in row:
+            cells = [shown(row["each"][name]["value"]) for name in COLUMNS]
+            lines.append(f"| {row['method']}, each measure's choice | {row['grid']} | 1 | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 

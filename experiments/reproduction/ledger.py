@@ -2,11 +2,10 @@
 
 A result is stale if the code that it rests on has changed since:
 
-- its script, and what that imports below ``experiments/``;
+- its script, and what that imports below ``experiments/``, but for what only writes tables and draws;
 - the rooms of the library in which the objective is stated and minimised, and the rivals' files (``ROOMS``).
 
-Syntax trees are compared without docstrings and without the functions that only write tables and draw, so that words
-do not count. What is left out is held to references by tests of its own: readers, metrics, ranking, checks of
+Syntax trees are compared without docstrings, so that words do not count. What is left out is held to references by tests of its own: readers, metrics, ranking, checks of
 parameters. Were it counted, every commit would make everything stale.
 """
 
@@ -82,17 +81,17 @@ ROOMS = {
     ),
 }
 APART = ("edges", "smoke", "tiny")  # marks in tables, and what only smoke runs use
-SHOWING = ("report", "plot", "markdown", "described", "table")  # functions that write results, not make them
+SHOWING = ("report", "plot", "markdown", "described", "shown", "table")  # functions that write results, not make them
 
 
 def essence(source: str) -> str:
-    """The syntax tree of a module as text, without its docstrings and without functions that write tables.
+    """The syntax tree of a module as text, without docstrings, imports and functions that write tables.
 
     >>> essence("x = 1  # one") == essence('"words"\\nx = 1\\ndef report(): pass')
     True
     """
     tree = ast.parse(source)
-    tree.body = [part for part in tree.body if not (isinstance(part, ast.FunctionDef) and part.name in SHOWING)]
+    tree.body = [part for part in tree.body if not _apart(part)]
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if (
@@ -103,6 +102,13 @@ def essence(source: str) -> str:
         ):
             node.body = body[1:]  # type: ignore[attr-defined]
     return ast.dump(tree)
+
+
+def _apart(part: ast.stmt) -> bool:
+    """Whether a statement of a module makes no figures: imports, ``__all__``, functions that write tables."""
+    if isinstance(part, ast.FunctionDef):
+        return part.name in SHOWING
+    return isinstance(part, ast.Import | ast.ImportFrom) or ast.unparse(part).startswith("__all__")
 
 
 def imported(script: Path) -> set[Path]:
