@@ -131,16 +131,17 @@ def test_counts_and_errors_of_verdicts(house):
 
 def test_words_do_not_make_a_result_stale(house, tmp_path, monkeypatch):
     ledger = house["ledger"]
-    assert ledger.without_docstrings("def f():\n    'a'\n    return 1") == ledger.without_docstrings(
-        "def f():\n    'b c'  # d\n    return 1"
-    )
-    assert ledger.without_docstrings("x = 1") != ledger.without_docstrings("x = 2")
+    assert ledger.essence("def f():\n    'a'\n    return 1") == ledger.essence("def f():\n    'b c'  # d\n    return 1")
+    assert ledger.essence("import a\nx = 1\ndef report(): 0") == ledger.essence("x = 1")
+    assert ledger.essence("x = 1") != ledger.essence("x = 2")
     entry = next(one for one in house["registry"].ENTRIES if one.id == "leml.theorem4")
     (command,) = entry.full
-    ledger.note(tmp_path, command, {"commit": "abc", "code": ledger.fingerprint("leml"), "seconds": 1})
+    assert ledger.made(entry, tmp_path) == "**stale**, before the ledger"
+    row = {"commit": "abc", "code": ledger.fingerprint(command), "seconds": 1, "day": "2026-01-31"}
+    ledger.note(tmp_path, command, row)
     assert not ledger.stale(entry, tmp_path)
-    assert ledger.made(entry, tmp_path) == "abc"
-    ledger.note(tmp_path, command, {"commit": "abc", "code": "older", "seconds": 1})
+    assert ledger.made(entry, tmp_path) == "abc on 2026-01-31"
+    ledger.note(tmp_path, command, {**row, "code": "older"})
     assert ledger.stale(entry, tmp_path)
     assert json.loads((tmp_path / ledger.LEDGER).read_text())[command]["code"] == "older"
 

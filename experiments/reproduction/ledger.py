@@ -5,8 +5,9 @@ A result is stale if the code that it rests on has changed since:
 - its script, and what that imports below ``experiments/``, but for what only writes tables and draws;
 - the rooms of the library in which the objective is stated and minimised, and the rivals' files (``ROOMS``).
 
-Syntax trees are compared without docstrings, so that words do not count. What is left out is held to references by tests of its own: readers, metrics, ranking, checks of
-parameters. Were it counted, every commit would make everything stale.
+Syntax trees are compared without docstrings, so that words do not count. What is left out is held to references by
+tests of its own: readers, metrics, ranking, checks of parameters. Were it counted, every commit would make everything
+stale.
 """
 
 from __future__ import annotations
@@ -165,16 +166,22 @@ def note(folder: Path, command: str, row: dict[str, Any]) -> None:
     path.write_text(json.dumps(rows, indent=1) + "\n")
 
 
-def made(entry: Entry, folder: Path = EXPERIMENTS) -> str:
-    """When an entry's commands were last run, in words: their commits, or that the ledger does not know."""
+def unknown(entry: Entry, folder: Path = EXPERIMENTS) -> int:
+    """How many of an entry's commands the ledger does not know: what they wrote is older than it."""
     rows = read(folder)
-    commits = {rows[command]["commit"] for command in entry.full if command in rows}
-    if not entry.full:
-        return ""
-    known = sum(command in rows for command in entry.full)
-    if not known:
-        return "before the ledger"
-    return ", ".join(sorted(commits)) + (f" ({known} of {len(entry.full)} commands)" if known < len(entry.full) else "")
+    return sum(command not in rows for command in entry.full)
+
+
+def made(entry: Entry, folder: Path = EXPERIMENTS) -> str:
+    """When an entry's commands were last run, in words: commits and last day, and how much is older than the ledger."""
+    known = [row for command, row in read(folder).items() if command in entry.full]
+    older = unknown(entry, folder)
+    words = [f"{', '.join(sorted({row['commit'] for row in known}))} on {max(row['day'] for row in known)}"] * bool(
+        known
+    )
+    if older:
+        words.append(f"**stale**, before the ledger{f', {older} of {len(entry.full)} commands' if known else ''}")
+    return "; ".join(words)
 
 
 def stale(entry: Entry, folder: Path = EXPERIMENTS) -> bool:
