@@ -176,9 +176,9 @@ def made(entry: Entry, folder: Path = EXPERIMENTS) -> str:
     """When an entry's commands were last run, in words: commits and last day, and how much is older than the ledger."""
     known = [row for command, row in read(folder).items() if command in entry.full]
     older = unknown(entry, folder)
-    words = [f"{', '.join(sorted({row['commit'] for row in known}))} on {max(row['day'] for row in known)}"] * bool(
-        known
-    )
+    words = []
+    if known:
+        words.append(f"{', '.join(sorted({row['commit'] for row in known}))} on {max(row['day'] for row in known)}")
     if older:
         words.append(f"**stale**, before the ledger{f', {older} of {len(entry.full)} commands' if known else ''}")
     return "; ".join(words)
