@@ -104,18 +104,40 @@ def test_a_judge_changes_its_mind_with_the_figures(house):
     def swap(records):
         for record in records.values():
             for row in record["rows"]:
-                row["test"]["ndcg@10"] = 50.0 if row["method"] == "Subsampled" else 1.0
+                for split in row["splits"]:
+                    split["ndcg@10"] = 50.0 if row["method"] == "Subsampled" else 1.0
 
-    assert entries["negsel.table4"].verdict().state == "confirmed"
+    assert entries["negsel.table4"].verdict().state != "refuted"
     assert judged("negsel.table4", swap) == "refuted"
 
-    def better_mlrm(records):
-        for name, cell in records["mlrm/table1"].items():
-            for run in cell["runs"]:
-                run["auc"] = 0.99 if name.endswith("MLRM'") else 0.5
+    def completed(**auc):  # a run of MLRM's Table 1 in which every rate has the same figures
+        cells = {f"GPCRs {rate} {name}": {"runs": [{"auc": auc.get(name[:4], 0.5)}] * 2}
+                 for rate in (0.1, 0.3, 0.5, 0.7, 0.9)
+                 for name in ("FPCA", "SIMC", "FNNM", "IMC", "MLRM'", "MLRM transductive")}  # fmt: skip
+        return {"mlrm/table1_printed": cells}
 
-    assert entries["mlrm.table1"].verdict().state == "refuted"
-    assert judged("mlrm.table1", better_mlrm) == "confirmed"
+    for name in ("mlrm.table1", "mlrm.claim.best"):
+        assert entries[name].judge(completed(MLRM=0.9)).state == "confirmed"
+        assert entries[name].judge(completed(FNNM=0.9, FPCA=0.9, SIMC=0.9, IMC=0.9)).state == "refuted"
+
+
+def test_a_difference_within_its_noise_is_none(house):
+    entry = house["entry"]
+    assert entry.beyond_noise([0.1, 0.11, 0.09])
+    assert not entry.beyond_noise([0.1, -0.1, 0.2])
+    mean, low, high = entry.paired([0, 1] * 100, [1, 0] * 100)
+    assert low < mean == 0 < high
+    low, high = entry.paired([1.0] * 9, [0.0] * 9)[1:]
+    assert (low, high) == (1.0, 1.0)
+
+
+def test_what_an_earlier_script_stored_is_untested(house, tmp_path):
+    entry = next(one for one in house["registry"].ENTRIES if one.id == "mlrm.table1")
+    path = house["entry"].result_path(entry.results[0], tmp_path)
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"GPCRs 0.1 MLRM transductive": {}}))
+    assert entry.verdict(tmp_path).state == "untested"
+    assert "no 'GPCRs 0.1 FPCA'" in entry.verdict(tmp_path).sentence
 
 
 def test_counts_and_errors_of_verdicts(house):
