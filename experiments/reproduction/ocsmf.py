@@ -216,9 +216,9 @@ ENTRIES = (
         (),
         GRAPH_COMMANDS,
         ("ml100k",),
-        differs="own splits and a cosine graph of our own, 30 neighbours (20 where stale); one choice for all "
-        "splits, whose validation entries are test entries of others; all rows by the trust-region solver, which a side "
-        "with a graph needs",
+        differs="own splits and a cosine graph of our own, 30 neighbours (20 where stale); one choice for "
+        "all splits, whose validation entries are test entries of others; all rows by the trust-region solver, which a "
+        "side with a graph needs",
     ),
     Entry(
         "ocsmf.supp2",
