@@ -32,6 +32,7 @@ SPLITS = {"ml100k": 5, "debian": 1}
 OTHER_SPLITS = 3
 FORMULATIONS = ("SQ-SQ", "SQ-wSQ", "LR-wSQ")
 RULE = "precision@5"
+NEIGHBORS = 30  # of a user in the graph of ml100k
 MOST_ROWS = 3000  # of validation that are scored after every sweep
 GRIDS: dict[str, dict[str, Any]] = {
     "paper": {
@@ -48,7 +49,7 @@ GRIDS: dict[str, dict[str, Any]] = {
 }
 SCALED_LAM = powers(-5, -4, -3, -2, -1, 0)  # where the ridge grows with a row's weight
 GRAPHS = {
-    "ml100k": "user graph: the 30 nearest by cosine of age, gender and occupation (Rao et al.'s own is not public)",
+    "ml100k": "user graph: the {neighbors} nearest by cosine of age, gender and occupation (Rao et al.'s own is not public)",
     "douban_monti": "3,000 × 3,000 extract of Douban (Monti et al.), its graph of friends",
     "flixster_monti": "3,000 × 3,000 extract of Flixster (Monti et al.), its 10-nearest-neighbour graph of users",
     "lastfm_hetrec": "not in the paper: artists a user played, graph of friends",
@@ -73,7 +74,7 @@ def graph_of(name: str) -> Any:
         return knn_graph(TfidfTransformer().fit_transform(load_debian().features), 10)
     archive = read(name)
     if name == "ml100k":
-        return knn_graph(archive["user_features"].astype(np.float64), 30)
+        return knn_graph(archive["user_features"].astype(np.float64), NEIGHBORS)
     return sparse(archive, "friends" if name == "lastfm_hetrec" else "graph_users")
 
 
@@ -187,7 +188,8 @@ def report(name: str, rank: int, rows: list[dict[str, Any]]) -> str:
         label = "yes" if with_graph else "no"
         cells.append((f"{formulation}, published", label, "0", published[0], *map(float, published[1:]), ""))
     count = len(rows[0]["splits"])
-    note = f"Percent, over users with a test positive, 9:1, mean of {count} split(s) of ours; {GRAPHS[name]}. "
+    note = f"Percent, over users with a test positive, 9:1, mean of {count} split(s) of ours; "
+    note += f"{GRAPHS[name].format(neighbors=rows[0].get('neighbors', 20))}. "
     note += f"{common.MARKED}\n"
     for formulation, power in itertools.product(FORMULATIONS, sorted({row["power"] for row in rows})):
         if (formulation, True, power) in found:
@@ -219,7 +221,12 @@ def main() -> None:
             train, test = split_entries(every, 0.1, random_state=seed)
             splits.append(run(formulation, train, test, graph, options))
         for with_graph in (False, True):
-            row = {"formulation": formulation, "graph": with_graph, "power": options.ridge_power}
+            row = {
+                "formulation": formulation,
+                "graph": with_graph,
+                "power": options.ridge_power,
+                "neighbors": NEIGHBORS,
+            }
             row["splits"] = [split[with_graph] for split in splits]
             rows = common.replace_row(options.results, name, ("formulation", "graph", "power"), row)
             common.write(options.results, name, {"rows": rows}, report(options.data, rank_of(options), rows))
