@@ -7,7 +7,8 @@
 prints a line per entry; without data sets it runs what is generated or embedded and says "no data" for the rest.
 ``--full`` writes the stored results beside the scripts and then docs/reproduction.md. A command that was run with the
 code at hand is not run again unless ``--again`` says so, so a run that was interrupted goes on where it was.
-``--report`` only writes the page; ``--status`` lists results that are older than the code they rest on.
+``--report`` only writes the page; ``--status`` lists results that are older than the code they rest on; ``--canary``
+is for a change of what training computes (reproduction/canary.py).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from registry import ENTRIES, PAPERS
-from reproduction import ledger, page
+from reproduction import canary, ledger, page
 from reproduction.entry import EXPERIMENTS, Entry
 
 PAGE = EXPERIMENTS.parent / "docs" / "reproduction.md"
@@ -106,7 +107,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     how = parser.add_mutually_exclusive_group()
     for name, text in {"quick": "small runs (the default)", "full": "write the stored results anew",
-                       "report": "only write the page", "status": "list what is stale"}.items():  # fmt: skip
+                       "report": "only write the page", "status": "list what is stale",
+                       "canary": "store anew what small fits give"}.items():  # fmt: skip
         how.add_argument(f"--{name}", action="store_true", help=text)
     parser.add_argument("--paper", nargs="+", choices=tuple(PAPERS))
     parser.add_argument("--only", nargs="+", metavar="ID")
@@ -115,6 +117,9 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="seconds, on tiny generated data, nothing kept")
     options, _ = parser.parse_known_args() if "--smoke" in sys.argv else (parser.parse_args(), None)
     entries = chosen(options.paper, options.only)
+    if options.canary:
+        print("\n".join(canary.store()) or "No score moved.")
+        return
     if options.status:
         for entry in entries:
             old = entry.full and ledger.stale(entry)

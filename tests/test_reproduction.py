@@ -30,9 +30,10 @@ def house():
     sys.path.insert(0, str(EXPERIMENTS))
     import registry
     import reproduce
-    from reproduction import entry, ledger, page
+    from reproduction import canary, entry, ledger, page
 
-    yield {"registry": registry, "reproduce": reproduce, "entry": entry, "ledger": ledger, "page": page}
+    yield {"registry": registry, "reproduce": reproduce, "canary": canary, "entry": entry, "ledger": ledger,
+           "page": page}  # fmt: skip
     sys.path.remove(str(EXPERIMENTS))
     for name in list(sys.modules):
         if name.partition(".")[0] in ("registry", "reproduce", "reproduction", "esl", "leml", "mlrm"):
@@ -138,6 +139,16 @@ def test_what_an_earlier_script_stored_is_untested(house, tmp_path):
     path.write_text(json.dumps({"GPCRs 0.1 MLRM transductive": {}}))
     assert entry.verdict(tmp_path).state == "untested"
     assert "no 'GPCRs 0.1 FPCA'" in entry.verdict(tmp_path).sentence
+
+
+@pytest.mark.parametrize("paper", ["negsel", "ocsmf", "leml", "labels", "mlrm", "esl"])
+def test_training_computes_what_it_did_when_results_were_made(house, paper):
+    canary = house["canary"]
+    now = canary.sung(paper)
+    assert not canary.moved(now, canary.stored()[paper]), "python experiments/reproduce.py --canary says what to do"
+    other = {name: [1.1 * one for one in scores] for name, scores in now.items()}
+    assert canary.moved(other, now) == list(now)
+    assert canary.moved(now, {}) == list(now)
 
 
 def test_counts_and_errors_of_verdicts(house):

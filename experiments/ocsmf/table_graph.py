@@ -49,7 +49,7 @@ GRIDS: dict[str, dict[str, Any]] = {
 }
 SCALED_LAM = powers(-5, -4, -3, -2, -1, 0)  # where the ridge grows with a row's weight
 GRAPHS = {
-    "ml100k": "user graph: the {neighbors} nearest by cosine of age, gender and occupation (Rao et al.'s is not public)",
+    "ml100k": "the {neighbors} nearest users by cosine of age, gender, occupation (Rao et al.'s own is not public)",
     "douban_monti": "3,000 × 3,000 extract of Douban (Monti et al.), its graph of friends",
     "flixster_monti": "3,000 × 3,000 extract of Flixster (Monti et al.), its 10-nearest-neighbour graph of users",
     "lastfm_hetrec": "not in the paper: artists a user played, graph of friends",

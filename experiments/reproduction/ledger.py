@@ -2,12 +2,11 @@
 
 A result is stale if the code that it rests on has changed since:
 
-- its script, and what that imports below ``experiments/``, but for what only writes tables and draws;
-- the rooms of the library in which the objective is stated and minimised, and the rivals' files (``ROOMS``).
-
-Syntax trees are compared without docstrings, so that words do not count. What is left out is held to references by
-tests of its own: readers, metrics, ranking, checks of parameters. Were it counted, every commit would make everything
-stale.
+- its script, and what that imports below ``experiments/``, but for what only writes tables and draws (syntax trees are
+  compared, without docstrings: words do not count);
+- what the library's training computes, by the stored scores of small fits (canary.py). A change of the library that
+  leaves them as they are leaves the results as they are too. Were its files compared, every commit would make
+  everything stale.
 """
 
 from __future__ import annotations
@@ -17,70 +16,13 @@ import hashlib
 import json
 import shlex
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from reproduction import canary
 from reproduction.entry import EXPERIMENTS, Entry
 
 LEDGER = "reproduction/ledger.json"
-LIBRARY = EXPERIMENTS.parent / "src" / "everypair"
-SOLVED = (
-    *(f"kernels/{name}.py" for name in ("all_pairs", "cholesky", "coordinate", "losses", "row_blocks", "row_newton",
-                                        "stored_pairs", "terms")),
-    *(f"problem/{name}.py" for name in ("all_pairs", "embedding", "gram", "losses", "negatives", "objective", "outside",
-                                        "ridge", "rows", "side", "stored")),
-    *(f"solvers/{name}.py" for name in ("alternating", "balance", "choose", "closed_form", "conjugate", "half_step",
-                                        "line_search", "loop", "momentum", "preconditioner", "side", "tron")),
-    "training/start.py",
-)  # fmt: skip
-RIVALS = "models/recommend/rivals"
-ROOMS = {
-    "negsel": (*SOLVED, "solvers/rivals", "kernels/bpr.py", "kernels/stochastic.py", "data/sampling.py", RIVALS),
-    "ocsmf": (*SOLVED, "data/sampling.py", RIVALS, "features/nystrom.py"),
-    "leml": (*SOLVED, "models/multilabel/problem.py", "models/multilabel/rivals"),
-    "labels": ("models/multilabel/rivals/fast_xml.py", "models/multilabel/rivals/sleec.py"),
-    "mlrm": (
-        *(
-            f"solvers/completion/{name}.py"
-            for name in (
-                "accelerated",
-                "feature_nuclear",
-                "fixed_point",
-                "inductive",
-                "interactive",
-                "nesterov",
-                "proximal",
-                "ranking",
-                "shrinkage",
-            )
-        ),
-        *(f"problem/completion/{name}.py" for name in ("bilinear", "centring", "low_rank", "masked", "ranking")),
-        "models/completion/mlrm.py",
-        "models/completion/rivals",
-    ),
-    "esl": (
-        "kernels/tower_pairs.py",
-        *(
-            f"neural/{name}.py"
-            for name in ("activations", "functions", "inputs", "layers", "objective", "penalties", "towers")
-        ),
-        *(
-            f"neural/optimizers/{name}.py"
-            for name in (
-                "conjugate_gradients",
-                "estimates",
-                "gd",
-                "naive",
-                "newton",
-                "sampling",
-                "search",
-                "sg46",
-                "sogram",
-            )
-        ),
-    ),
-}
 APART = ("edges", "smoke", "tiny")  # marks in tables, and what only smoke runs use
 SHOWING = ("report", "plot", "markdown", "described", "shown", "table")  # functions that write results, not make them
 
@@ -127,19 +69,11 @@ def imported(script: Path) -> set[Path]:
     return found
 
 
-def sources(command: str) -> Iterator[Path]:
-    """The files that what a command writes rests on."""
-    script = EXPERIMENTS / shlex.split(command)[0]
-    yield from sorted(imported(script))
-    for room in ROOMS[script.parent.name]:
-        path = LIBRARY / room
-        yield from [path] if path.suffix else sorted(path.rglob("*.py"))
-
-
 def fingerprint(command: str) -> str:
     """A short hash of the code that what a command writes rests on."""
-    digest = hashlib.sha256()
-    for path in sources(command):
+    script = EXPERIMENTS / shlex.split(command)[0]
+    digest = hashlib.sha256(json.dumps(canary.stored()[script.parent.name]).encode())
+    for path in sorted(imported(script)):
         digest.update(f"{path.name}\n{essence(path.read_text())}\n".encode())
     return digest.hexdigest()[:16]
 
