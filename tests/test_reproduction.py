@@ -136,9 +136,9 @@ def test_what_an_earlier_script_stored_is_untested(house, tmp_path):
     entry = next(one for one in house["registry"].ENTRIES if one.id == "mlrm.table1")
     path = house["entry"].result_path(entry.results[0], tmp_path)
     path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({"GPCRs 0.1 MLRM transductive": {}}))
+    path.write_text(json.dumps({"GPCRs 0.1 FPCA": {}}))
     assert entry.verdict(tmp_path).state == "untested"
-    assert "no 'GPCRs 0.1 FPCA'" in entry.verdict(tmp_path).sentence
+    assert "no 'GPCRs, MLRM transductive'" in entry.verdict(tmp_path).sentence
 
 
 @pytest.mark.parametrize("paper", ["negsel", "ocsmf", "leml", "labels", "mlrm", "esl"])

@@ -7,22 +7,30 @@ from reproduction.entry import Entry, Records, Verdict, beyond_noise, mean_and_e
 
 TABLE_1 = "mlrm/table1_printed"
 DATA = "GPCRs"
+Record = dict[str, Any]
 METHODS = ("FPCA", "SIMC", "FNNM", "IMC", "MLRM'")
 LAST = "MLRM transductive"  # the last method that a run of a rate stores
 
 
-def _leads(records: Records, ours: str, theirs: str) -> dict[float, list[float]]:
-    """AUC of one method less another's, of every draw, by rate."""
+def _rates(record: Record) -> list[float]:
+    """The rates of which every method is stored."""
     from mlrm.published import RATES
 
+    whole = [rate for rate in RATES if f"{DATA} {rate} {LAST}" in record]
+    if not whole:
+        raise KeyError(f"{DATA}, {LAST}")
+    return whole
+
+
+def _leads(records: Records, ours: str, theirs: str) -> dict[float, list[float]]:
+    """AUC of one method less another's, of every draw, by rate."""
     (record,) = records.values()
     return {
         rate: [
             one["auc"] - other["auc"]
             for one, other in zip(*(record[f"{DATA} {rate} {method}"]["runs"] for method in (ours, theirs)))
         ]
-        for rate in RATES
-        if f"{DATA} {rate} {LAST}" in record
+        for rate in _rates(record)
     }
 
 
@@ -45,9 +53,7 @@ def _table1(records: Records) -> Verdict:
     (record,) = records.values()
     ranks: dict[str, list[int]] = {method: [] for method in METHODS}
     gains = []
-    for place, rate in enumerate(RATES):
-        if f"{DATA} {rate} {LAST}" not in record:
-            continue
+    for rate in _rates(record):
         means = {
             method: mean_and_error(run["auc"] for run in record[f"{DATA} {rate} {method}"]["runs"])[0]
             for method in METHODS
@@ -55,13 +61,13 @@ def _table1(records: Records) -> Verdict:
         ordered = sorted(METHODS, key=means.__getitem__, reverse=True)
         for method in METHODS:
             ranks[method].append(ordered.index(method) + 1)
-            gains.append(means[method] - PUBLISHED[DATA][method][place][0])
+            gains.append(means[method] - PUBLISHED[DATA][method][RATES.index(rate)][0])
     average = {method: mean_and_error(every)[0] for method, every in ranks.items()}
     best = min(average, key=average.__getitem__)
     text = ", ".join(f"{method} {average[method]:.1f} ({AVERAGE_RANK[method]})" for method in METHODS)
     return Verdict(
         "confirmed" if best == "MLRM'" else "refuted",
-        f"average rank of mean AUC on {DATA}, {_draws(records)}: {text}. Ours less the published figures: "
+        f"average rank of mean AUC on {DATA}, {len(ranks[best])} rates, {_draws(records)}: {text}. Ours less the published figures: "
         f"{min(gains):+.2f} to {max(gains):+.2f}.",
     )
 
@@ -100,11 +106,9 @@ def _noise(records: Records) -> Verdict:
 
 
 def _iterations(records: Records) -> Verdict:
-    from mlrm.published import RATES
-
     (record,) = records.values()
     held, parts = [], []
-    for rate in (one for one in RATES if f"{DATA} {one} {LAST}" in record):
+    for rate in _rates(record):
         ours, theirs, quick = (
             mean_and_error(run["iterations"] for run in record[f"{DATA} {rate} {method}"]["runs"])[0]
             for method in ("MLRM", "FNNM, plain steps", "FNNM")
