@@ -3,6 +3,8 @@ claims."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from reproduction.entry import Entry, Records, Verdict, beyond_noise, mean_and_error, proven, shown, verdict_of
 
 TABLE_1 = "mlrm/table1_printed"
@@ -67,8 +69,8 @@ def _table1(records: Records) -> Verdict:
     text = ", ".join(f"{method} {average[method]:.1f} ({AVERAGE_RANK[method]})" for method in METHODS)
     return Verdict(
         "confirmed" if best == "MLRM'" else "refuted",
-        f"average rank of mean AUC on {DATA}, {len(ranks[best])} rates, {_draws(records)}: {text}. Ours less the published figures: "
-        f"{min(gains):+.2f} to {max(gains):+.2f}.",
+        f"average rank of mean AUC on {DATA}, {len(ranks[best])} rates, {_draws(records)}: {text}. Ours less "
+        f"the published figures: {min(gains):+.2f} to {max(gains):+.2f}.",
     )
 
 
