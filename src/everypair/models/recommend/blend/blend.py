@@ -20,7 +20,7 @@ from everypair.models.parameters import Iterating, Threads, checked, estimator, 
 from everypair.models.recommend.blend.foreign import value_of
 from everypair.models.recommend.blend.members import check_members, reads_features
 from everypair.models.recommend.blend.scale import scale_gram, zero_of
-from everypair.models.recommend.blend.search import Search
+from everypair.models.recommend.blend.search import MemberSearch
 from everypair.models.recommend.blend.state import BlendState
 from everypair.models.recommend.content_items import ContentItems
 from everypair.models.recommend.content_users import ContentUsers
@@ -143,7 +143,7 @@ class Blend(Threads, Recommender):
             else:
                 values = [value_of(model, train) for model in final]
                 content = any(map(_is_content, models))
-                search_of = Search(values, train, test, seed, threads, content, self.held_out == NEWCOMERS)
+                search_of = MemberSearch(values, train, test, seed, threads, content, self.held_out == NEWCOMERS)
                 members = list(range(len(models)))
                 if alone and search_of.quality([len(models), *members[1:]], weights) > search_of.quality(
                     members, weights

@@ -11,7 +11,7 @@ from everypair.models.recommend.blend.scale import scaled, zero_of
 from everypair.models.recommend.blend.weights import LENGTH, LONG, Weights, search_weights
 
 
-class Search:
+class MemberSearch:
     """Fitted ``values`` and what they are measured by: held-out entries, or ``newcomers`` ranked among themselves."""
 
     def __init__(
