@@ -53,7 +53,8 @@ def nearest(values: Array64, k: int) -> tuple[NDArray[np.int64], Array64]:
 def mean_of_nearest(values: Array64, factors: Array64, known: NDArray[Any], k: int) -> Array64:
     """Means of the factors of the k nearest ``known`` entities (positions), weighted by squares of kernel values.
 
-    >>> mean_of_nearest(np.array([[0.2, 0.4, 1.0]]), np.array([[2.0], [4.0], [9.0]]), np.array([0, 1]), 2).round(3).tolist()
+    >>> values, factors = np.array([[0.5, 1.0, 1.0]]), np.array([[2.0], [4.0], [9.0]])
+    >>> mean_of_nearest(values, factors, known=np.array([0, 1]), k=2).tolist()
     [[3.6]]
     """
     places, weights = nearest(values[:, known], k)
