@@ -157,6 +157,8 @@ class RowProblem:
     @cached_property
     def longest(self) -> int:
         """Number of stored pairs of the row that has most."""
+        if self.n_rows == 1:
+            return self.n_pairs
         return int(np.diff(self.indptr).max(initial=0))
 
     @property

@@ -21,6 +21,7 @@ from everypair.kernels.product_rows import listed_scores
 from everypair.kernels.select import clear_heaps, sort_heaps
 from everypair.kernels.writable import writable_view
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
+from everypair.retrieve.bounded import search_by_bounds
 from everypair.retrieve.filters import make_filters
 from everypair.retrieve.index import Index, finite_matrix
 from everypair.retrieve.room import FEW_ROWS, SPARING, Room
@@ -132,21 +133,30 @@ class Scores:
         n = checked_n(n)
         threads = resolve_threads(n_threads)
         filters = make_filters(self.rows, self.n_items, exclude, allow, block)
-        columns = filters.columns
-        budget = (FACTORS_MB if self.fill is None else OFFSETS_MB) if memory_mb is None else memory_mb
-        tiles = self._tiles(budget)
+        columns, rounded = filters.columns, None
+        n_scored = self.n_items if columns is None else len(columns)
+        short = n * SPARING <= n_scored
         items = np.empty((self.rows, n), np.int32)
         scores = np.empty((self.rows, n), self.dtype)
-        n_scored = self.n_items if columns is None else len(columns)
-        rooms: dict[int, Room] = {}
-        short, rounded = n * SPARING <= n_scored, None
         if short and columns is None and self.rows <= FEW_ROWS and self.index is not None:
             rounded = self.index.rounded_by_now(self.rows)
+            whole = 0, self.rows
+            if (
+                rounded is not None
+                and self.fill is None
+                and search_by_bounds(self, rounded, filters, whole, items, scores)
+            ):
+                return items, scores
+        budget = (FACTORS_MB if self.fill is None else OFFSETS_MB) if memory_mb is None else memory_mb
+        tiles = self._tiles(budget)
+        rooms: dict[int, Room] = {}
 
         def work(chunk: Chunk, worker: int) -> None:
             start, stop = chunk
+            if rounded is not None and search_by_bounds(self, rounded, filters, chunk, items, scores):
+                return
             if worker not in rooms:
-                rooms[worker] = Room(self, tiles, columns, self.rows > FEW_ROWS and short, rounded)
+                rooms[worker] = Room(self, tiles, columns, self.rows > FEW_ROWS and short)
             room = rooms[worker]
             room.fill(start, stop)
             cursors = filters.cursors(start, stop)

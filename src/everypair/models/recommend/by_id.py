@@ -45,10 +45,10 @@ def positions_of(value: Any, side: int, entities: Any) -> Array:
     mine, other = ids[side], ids[1 - side]
     names = id_array(entities, f"{kind}s")
     if len(names) and len(mine) and mine.values.dtype == other.values.dtype == names.dtype:
-        found = mine.find(names)
-        strange = names[found < 0]
-        if not len(strange):
+        found = mine.places(names)
+        if found.min() >= 0:
             return found
+        strange = names[found < 0]
         if (other.find(strange) >= 0).all():
             raise ValueError(
                 f"{strange[0]!r} is one of the {KINDS[1 - side]}s, not of the {kind}s: are the arguments swapped?"
