@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from everypair.training.interruption import InterruptedTraining
     from everypair.tuning import tune
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 __all__ = [
     "BPR",
     "MLRM",

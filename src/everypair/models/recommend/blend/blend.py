@@ -20,7 +20,7 @@ from everypair.models.recommend.blend.scale import scale_gram, scaled, zero_of
 from everypair.models.recommend.blend.state import BlendState
 from everypair.models.recommend.blend.weights import search_weights
 from everypair.models.recommend.content_items import ContentItems
-from everypair.models.recommend.defaults import auto_rank, auto_weighting
+from everypair.models.recommend.defaults import auto_weighting, checked_rank
 from everypair.models.recommend.item_item import ItemItem
 from everypair.models.recommend.one_class import OneClassMF
 from everypair.models.recommend.positions import KINDS
@@ -41,8 +41,8 @@ class Blend(Threads, Recommender):
 
     The mean is over all items and ``zero`` is the score that a part pulls unknown pairs to. ``Blend()`` is a
     :class:`~everypair.OneClassMF`, which sees what all users have in common, and an :class:`~everypair.ItemItem`, which
-    sees what stands side by side, with fixed weights: the model to start with. It took 1.1 to 2.7 times the time of the
-    factors alone, and 4 to 5 times where those take less than half a second. Top lists are exact and never need the
+    sees what stands side by side, with fixed weights: the model to start with. Training takes 1.1 to 4.3 times as long
+    as that of the factors alone (4.3 where both are a fraction of a second). Top lists are exact and never need the
     scores of all users at once.
 
     With ``item_features`` a :class:`~everypair.ContentItems` is the third. What content is worth differs more from data
@@ -52,6 +52,7 @@ class Blend(Threads, Recommender):
     Attributes
     ----------
     models_, weights_ : the fitted models and their weights.
+    rank_ : number of factors of the first of them that is a factorization, or None.
     search_ : what was tried on held-out entries, a dict each: ``"weights"``, ``"ndcg@10"`` (with content
         ``"recall@100"`` as well, and the mean of both decides), its ``"standard_error"``, ``"gain"`` over the fixed
         weights and ``"gain_standard_error"``.
@@ -69,9 +70,15 @@ class Blend(Threads, Recommender):
 
     models: Sequence[Any] | None = parameter(
         None,
-        "recommenders to blend, fitted anew; None is OneClassMF (its rank and weighting by the number of users "
-        "and items), ItemItem() and, with item_features, ContentItems(). Anything with fit and score_users(users=…, "
+        "recommenders to blend, fitted anew; None is OneClassMF (its weighting by the number of users and items), "
+        "ItemItem() and, with item_features, ContentItems(). Anything with fit and score_users(users=…, "
         "interactions=…) will do.",
+    )
+    rank: int | str = parameter(
+        "auto",
+        'number of factors of the OneClassMF that is there where models is None; "auto" is the power of 2 at or below '
+        "√(users + items), from 16 to 256.",
+        lambda name, value: checked_rank(value),
     )
     weights: Sequence[float] | str | None = parameter(
         None,
@@ -89,6 +96,7 @@ class Blend(Threads, Recommender):
     reads_features: ClassVar[tuple[bool, bool]] = (True, True)
     models_ = FittedAttribute()
     weights_ = FittedAttribute()
+    rank_ = FittedAttribute()
     search_ = FittedAttribute()
 
     def fit(
@@ -143,9 +151,11 @@ class Blend(Threads, Recommender):
         """Unfitted models with this blend's seed and threads where they have none of their own."""
         chosen: list[Any]
         if self.models is None:
-            chosen = [OneClassMF(rank=auto_rank(matrix), weighting=auto_weighting(matrix)), ItemItem()]
+            chosen = [OneClassMF(rank=self.rank, weighting=auto_weighting(matrix)), ItemItem()]
             chosen += [ContentItems()] if content else []
         else:
+            if self.rank != "auto":
+                raise ValueError(f"rank={self.rank!r} is that of the models that None stands for: give it to your own.")
             check_members(self.models)
             chosen = [clone(model) for model in self.models]
         for model in chosen:

@@ -19,6 +19,7 @@ from everypair.models.codec import storable
 from everypair.models.recommend.blend.foreign import value_of
 from everypair.models.recommend.blend.scale import ROWS_AT_ONCE, scale_gram, scales_of
 from everypair.models.recommend.explanation import Explanation
+from everypair.models.recommend.factorization import OneClassState
 from everypair.models.recommend.factors import FactorState
 from everypair.models.recommend.fitted import (
     Answer,
@@ -78,6 +79,11 @@ class BlendState(NamedValue):
         """Number of users and of items."""
         rows, columns = self.interactions.shape
         return rows, columns
+
+    @property
+    def rank(self) -> int | None:
+        """Number of factors of the first member that is a factorization."""
+        return next((value.rank for value in self.values if isinstance(value, OneClassState)), None)
 
     @property
     def values(self) -> list[Fitted]:
