@@ -26,6 +26,7 @@ import scipy.sparse as sp
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import smoke
 from datasets import read, sparse
+from tables import lines, on_page
 
 from everypair.data.observed import Observed
 from everypair.metrics import completion_metrics
@@ -33,12 +34,12 @@ from everypair.models.completion import GaussianRatings, KernelCompletion, Neigh
 from everypair.models.completion.offsets import Offsets
 
 RESULTS = Path(__file__).parent / "results"
-PUBLISHED = Path(__file__).parents[1] / "mlrm" / "results"
-PAGE = Path(__file__).parents[2] / "docs" / "completion.md"
+STUDIES = ("drugs", "newcomers", "labels", "ratings", "methods")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {DOCS / "completion.md": STUDIES, DOCS / "tutorials" / "drugs-and-targets.md": ("newcomers",)}
 RATES = (0.1, 0.3, 0.5, 0.7, 0.9)
 KEYS = {"GPCRs": ("gpcr", 10), "Enzymes": ("e", 5)}
 LABELS = ("emotions", "birds", "yeast", "scene", "medical", "genbase")
-STUDIES = ("drugs", "newcomers", "labels", "ratings")
 Found = dict[str, float]
 Cell = tuple[str, Callable[[], dict[str, Found]]]  # its key, and what measures all methods
 
@@ -212,90 +213,37 @@ def peers(small: bool, cells: dict[str, dict[str, Found]]) -> Iterator[tuple[str
             yield name, method, measure
 
 
-MAKERS = {"drugs": drugs, "newcomers": newcomers, "labels": labels, "ratings": ratings}
+def methods(small: bool) -> Iterator[Cell]:
+    """What a table of all methods lacks: ours on the four fifths of ml100k that experiments/mlrm/beside.py observes."""
+    ((_, Y, _, _),) = rated(True)
+    mask = (Y > 0) & (np.random.default_rng(0).random(Y.shape) < 0.8)
+    sides = {} if small else {"right_features": read("ml100k")["item_features"].astype(float)}
+    makes = {
+        "biases": lambda: Offsets.of_both(Observed.from_matrix(Y, mask)),
+        "GaussianRatings": lambda: GaussianRatings(n_threads=1).fit(Y, mask, **sides),
+    }
+    for method, make in makes.items():
+
+        def measure(method: str = method, make: Any = make) -> dict[str, Found]:
+            model, seconds = timed(make)
+            hidden = np.nonzero((Y > 0) & ~mask)
+            if method == "biases":
+                values = model.rows[hidden[0]] + model.columns[hidden[1]]
+            else:
+                values = model.predict(*hidden)
+            errors = np.clip(values, Y[mask].min(), Y[mask].max()) - Y[hidden]
+            return {
+                method: {
+                    "mae": float(np.abs(errors).mean()),
+                    "rmse": float(np.sqrt(np.mean(errors**2))),
+                    "cpu": seconds,
+                }
+            }
+
+        yield f"ml100k {method}", measure
 
 
-Groups = dict[str, list[dict[str, Found]]]
-
-
-def grouped(cells: dict[str, dict[str, Found]]) -> Groups:
-    """Cells of the same data and rate: draws or folds."""
-    groups: Groups = {}
-    for key, found in cells.items():
-        groups.setdefault(key.rpartition(" ")[0], []).append(found)
-    names = list(dict.fromkeys(group.split()[0] for group in groups))
-    return dict(sorted(groups.items(), key=lambda item: (names.index(item[0].split()[0]), item[0])))
-
-
-def mean(runs: list[dict[str, Found]], method: str, *figures: str) -> str:
-    """Figures of a method, their means over runs."""
-    return " / ".join(f"{np.mean([run[method][figure] for run in runs]):.3f}" for figure in figures)
-
-
-def published(table: str, group: str, *figures: str) -> str:
-    """The best mean of the methods of experiments/mlrm on the same data."""
-    path = PUBLISHED / f"{table}.json"
-    stored = json.loads(path.read_text()) if path.exists() else {}
-    cells = [cell["runs"] for key, cell in stored.items() if key.startswith(f"{group} ")]
-    return " / ".join(
-        f"{max(np.mean([run[figure] for run in cell]) for cell in cells):.3f}" for figure in figures if cells
-    )
-
-
-def lines(study: str, cells: dict[str, dict[str, Found]]) -> list[str]:
-    """The table of a study: means over draws or folds."""
-    groups = grouped(cells)
-    if study == "labels":
-        names = list(dict.fromkeys(group.split()[0] for group in groups))
-        out = [f"| data | {' | '.join(f'ω = {rate}' for rate in RATES)} | CPU s |", "|---" * (len(RATES) + 2) + "|"]
-        for name in names:
-            row, seconds = [], []
-            for group in (f"{name} {rate}" for rate in RATES):
-                best, runs = published("multilabel", group, "average_precision"), groups.get(group)
-                if runs is None:
-                    row.append("")
-                    continue
-                row.append(mean(runs, "KernelCompletion", "average_precision") + (f" ({best})" if best else ""))
-                seconds += [run["KernelCompletion"]["cpu"] for run in runs]
-            out.append(f"| {name} | {' | '.join(row)} | {np.mean(seconds):.1f} |")
-        return out
-    if study == "ratings":
-        others = ["biases", "Surprise KNNBaseline", "Surprise SVD++"]
-        out = [f"| data | runs | {' | '.join(others)} | `GaussianRatings` | inside | CPU s |", "|---" * 8 + "|"]
-        for group, runs in groups.items():
-            ours = mean(runs, "GaussianRatings", "mae", "rmse"), mean(runs, "GaussianRatings", "covered")
-            seconds = np.mean([run["GaussianRatings"]["cpu"] for run in runs])
-            beside = [mean(runs, name, "mae", "rmse") if all(name in run for run in runs) else "" for name in others]
-            row = [group, str(len(runs)), *beside, *ours, f"{seconds:.0f}"]
-            out.append(f"| {' | '.join(row)} |")
-        return out
-    methods = ["KernelCompletion", "NeighborMF", "KernelCompletion + NeighborMF"]
-    beside = study == "drugs"
-    head = [
-        "data",
-        "runs",
-        *["best published"] * beside,
-        "`KernelCompletion`",
-        "`NeighborMF`",
-        "their sum",
-        "CPU s of each",
-    ]
-    out = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for group, runs in groups.items():
-        row = [group, str(len(runs)), *[published("table1", group, "auc", "aupr")] * beside]
-        row += [mean(runs, method, "auc", "aupr") for method in methods]
-        row.append(" / ".join(f"{np.mean([run[method]['cpu'] for run in runs]):.2f}" for method in methods[:2]))
-        out.append(f"| {' | '.join(row)} |")
-    return out
-
-
-def on_page(text: str, study: str, table: str) -> str:
-    """The page with the table of a study between its marks."""
-    before, begin, rest = text.partition(f"<!-- {study} -->\n")
-    _, end, after = rest.partition("<!-- end -->")
-    if not begin or not end:
-        sys.exit(f"The page needs the lines <!-- {study} --> and <!-- end -->.")
-    return f"{before}{begin}{table}{end}{after}"
+MAKERS = {"drugs": drugs, "newcomers": newcomers, "labels": labels, "ratings": ratings, "methods": methods}
 
 
 def kept(path: Path, key: str, found: dict[str, Found]) -> dict[str, dict[str, Found]]:
@@ -318,7 +266,7 @@ def main() -> None:
     parser.add_argument(
         "--peers", action="store_true", help="ratings: Surprise, where it is installed, on what is stored"
     )
-    parser.add_argument("--page", action="store_true", help="put the table into docs/completion.md too")
+    parser.add_argument("--page", action="store_true", help="put the table into the pages of docs too")
     options = smoke.parse(parser, RESULTS)
     path = options.results / f"study_{options.data}.json"
     cells = json.loads(path.read_text()) if path.exists() else {}
@@ -332,11 +280,13 @@ def main() -> None:
                 cells = kept(path, key, make())
     if not cells:
         sys.exit(f"{path} does not exist: run the script without --report first.")
-    text = "\n".join(lines(options.data, cells)) + "\n"
+    text = "\n".join(lines(options.data, cells, options.results)) + "\n"
     path.with_suffix(".md").write_text(text)
     print(text)
     if options.page:
-        PAGE.write_text(on_page(PAGE.read_text(), options.data, text))
+        for page, studies in PAGES.items():
+            if options.data in studies:
+                page.write_text(on_page(page.read_text(), options.data, text))
 
 
 if __name__ == "__main__":
