@@ -50,7 +50,7 @@ reproduce: $(VENV)/.dev
 
 MINUTES ?= 10
 campaign: $(VENV)/.dev
-	$(BIN)/python tools/campaign/run.py --minutes $(MINUTES)
+	$(BIN)/python tools/campaign/run.py $(if $(HOURS),--hours $(HOURS),--minutes $(MINUTES))
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict

@@ -61,6 +61,12 @@ ESTIMATORS = {
         "items like those a user has, by words or other features: one event is enough",
         ("similar_items", "similar_users", "explain", *GROWS),
     ),
+    "ContentUsers": Entry(
+        f"{RECOMMEND}.content_users",
+        "recommender",
+        "what users like who are alike by profile, words or friends: for users nobody has seen",
+        ("similar_items", "similar_users", *GROWS),
+    ),
     "BPR": Entry(
         f"{RECOMMEND}.rivals.bpr",
         "recommender",
