@@ -121,11 +121,10 @@ def of_methods(groups: Groups, results: Path) -> list[str]:
     for method in ("KernelCompletion", "NeighborMF", SUM):
         row = [f"`{method.replace(' + ', '` + `')}`"]
         for name in ("GPCRs", "Enzymes"):
-            runs = of(pairs.get(f"{name} 0.5", []), method) if f"{name} 0.5" in pairs else []
+            runs = of(pairs.get(f"{name} 0.5", []), method)
             row += cell(runs, "auc", "aupr")
-        sets = (
-            [of(labels[f"{name} 0.5"], method) for name in COMPARED] if method == "KernelCompletion" and labels else []
-        )
+        whole = method == "KernelCompletion" and all(f"{name} 0.5" in labels for name in COMPARED)
+        sets = [of(labels[f"{name} 0.5"], method) for name in COMPARED] if whole else []
         rows.append([*row, *mean_of_sets(sets), "", ""])
     runs = [run for group in groups.values() for run in group]
     for method, name in (("GaussianRatings", "`GaussianRatings`"), ("biases", "biases")):
