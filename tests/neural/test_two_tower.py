@@ -26,6 +26,9 @@ class TestTwoTower(RecommenderContract):
     offers = frozenset({*ESTIMATORS["TwoTower"].offers, "n_threads", "dtype"})
     alone_tolerance = 1e-4  # rows go through the network together
 
+    def make_converging_model(self):
+        return self.make_model(optimizer="gauss-newton", learning_rate=None, tol=1e-12, max_iter=600, dtype="float64")
+
     def make_model(self, **params):
         return TwoTower(**{**SMALL, **params})
 
