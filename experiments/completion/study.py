@@ -26,7 +26,8 @@ import scipy.sparse as sp
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import smoke
 from datasets import read, sparse
-from tables import lines, on_page
+from pages import on_page
+from tables import lines
 
 from everypair.data.observed import Observed
 from everypair.metrics import completion_metrics

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -180,12 +179,3 @@ def mean_of_sets(sets: list[list[Found]], choosing: float | None = None) -> list
         for runs in sets
     ]
     return cell(means, "average_precision", choosing=choosing)
-
-
-def on_page(text: str, study: str, table: str) -> str:
-    """The page with the table of a study between its marks."""
-    before, begin, rest = text.partition(f"<!-- {study} -->\n")
-    _, end, after = rest.partition("<!-- end -->")
-    if not begin or not end:
-        sys.exit(f"The page needs the lines <!-- {study} --> and <!-- end -->.")
-    return f"{before}{begin}{table}{end}{after}"
