@@ -1,7 +1,7 @@
 """Which metric and which ridge rank rows best that neither has seen: cross-fitting in two or three folds.
 
     λ = argmax nDCG@5 with e = ½, uphill from 0.3 in steps of about 3, then e = argmax nDCG@5 with that λ,
-    of rows scored by a metric and a kernel ridge regression of the other folds
+    of rows scored by a metric and a kernel ridge regression of the other folds; of near ties the larger
 
 A metric that has seen a row's labels draws rows of the same labels together: leaving the row out of the regression
 alone, after the metric has been learnt with it, flatters the metric. So the metric is learnt again in every fold, and
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ METRIC_ROWS = 1000  # that μ is chosen on, at most
 FEWEST_ROWS, MOST_ROWS = 1000, 2000  # to choose e and λ on, between these half of all,
 FEW_FOLDS, FOLDS = 2, 3  # in so many folds, the former where rows are more than the fewest
 ERRORS = 1.5
+TIE = 0.001  # of nDCG
 
 
 class KernelChoice(NamedTuple):
@@ -64,21 +66,17 @@ class CrossFit:
         if not folds:
             return usual
 
+        @cache
         def quality(exponent: float, reg: float) -> Array:
             return np.concatenate([ranked(exponent, reg) for ranked in folds])
 
         middle = exponents[len(exponents) // 2]
-        reached: dict[float, Array] = {}
-
-        def mean(reg: float) -> float:
-            if reg not in reached:
-                reached[reg] = quality(middle, reg)
-            return float(reached[reg].mean())
-
-        reg = uphill(regs, mean)
-        tried = {one: reached[reg] if one == middle else quality(one, reg) for one in exponents}
-        best = max(exponents, key=lambda one: float(tried[one].mean()))
-        gain = tried[best] - tried[exponents[0]]
+        reg = uphill(regs, lambda reg: float(quality(middle, reg).mean())) if len(regs) > 1 else regs[0]
+        if len(exponents) == 1:
+            return KernelChoice(middle, reg)
+        means = {one: float(quality(one, reg).mean()) for one in exponents}
+        best = max(one for one in exponents if means[one] > max(means.values()) - TIE)
+        gain = quality(best, reg) - quality(exponents[0], reg)
         sure = gain.mean() > ERRORS * gain.std() / np.sqrt(len(gain))
         return KernelChoice(best if sure else exponents[0], reg)
 
@@ -121,17 +119,18 @@ class CrossFit:
 
 
 def uphill(values: Sequence[float], height: Callable[[float], float]) -> float:
-    """The first of ``values`` that is higher than those beside it, from the middle on.
+    """The first of ascending ``values`` that is higher than those beside it, from the middle on; if level, the larger.
 
     >>> uphill((1.0, 2.0, 3.0, 4.0, 5.0), lambda value: -abs(value - 1.9))
     2.0
     """
-    place = len(values) // 2
-    for step in (-1, 1):
-        start = place
-        while 0 <= place + step < len(values) and height(values[place + step]) > height(values[place]):
+    place = middle = len(values) // 2
+    top = height(values[place])
+    for step, gain in ((-1, TIE), (1, -TIE)):
+        while 0 <= place + step < len(values) and height(values[place + step]) > top + gain:
             place += step
-        if place != start:
+            top = max(top, height(values[place]))
+        if place < middle:
             break
     return values[place]
 

@@ -103,7 +103,7 @@ class MultiLabelMF(Training, MissingLabels, LinearClassifier):
         ' label known and no ridge (``reg=0``, or ``"auto"``, which is 0 there).',
         one_of(*SOLVERS),
     )
-    normalize: bool | str = parameter(
+    normalize: Any = parameter(
         "auto",
         'scale rows of X to unit length. ``"auto"``: sparse ones; of dense rows features become z-scores, cut at 3'
         " deviations and divided by √d, so that the units they are measured in do not matter.",
