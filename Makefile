@@ -7,7 +7,7 @@ ifneq ($(SHARED_DATA),)
 export EVERYPAIR_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
-.PHONY: campaign demo serve test test-blas slow lint format bench reproduce docs wheel clean
+.PHONY: campaign demo serve test test-blas slow lint format bench reproduce docs wheel release clean
 
 demo: $(VENV)/.core
 	$(BIN)/everypair demo
@@ -50,7 +50,7 @@ reproduce: $(VENV)/.dev
 
 MINUTES ?= 10
 campaign: $(VENV)/.dev
-	$(BIN)/python tools/campaign/run.py --minutes $(MINUTES)
+	$(BIN)/python tools/campaign/run.py $(if $(HOURS),--hours $(HOURS),--minutes $(MINUTES))
 
 docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
@@ -70,6 +70,10 @@ $(VENV)/.core: $(VENV)/bin/python pyproject.toml
 $(VENV)/.%: $(VENV)/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet -e ".[$*]"
 	touch $@
+
+release: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python tools/release.py
 
 clean:
 	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache

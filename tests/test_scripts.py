@@ -48,7 +48,9 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/blend/validation.py": [[]],
     "experiments/cold/lists.py": [[]],
     "experiments/cold/newcomers.py": [[]],
+    "experiments/cold/people.py": [[]],
     "experiments/cold/report.py": [[]],
+    "experiments/cold/training.py": [[]],
     "experiments/completion/study.py": [["--data", name] for name in ("drugs", "newcomers", "labels", "ratings")],
     "experiments/defaults/convergence.py": [[]],
     "experiments/defaults/report.py": [[]],
@@ -93,7 +95,9 @@ BEFORE = {
     "experiments/blend/report.py": [
         f"experiments/blend/{name}.py" for name in ("further", "peers", "quality", "tuned", "validation")
     ],
-    "experiments/cold/report.py": ["experiments/cold/lists.py", "experiments/cold/newcomers.py"],
+    "experiments/cold/report.py": [
+        f"experiments/cold/{name}.py" for name in ("lists", "newcomers", "people", "training")
+    ],
     "experiments/defaults/report.py": ["experiments/defaults/study.py", "experiments/defaults/validated.py"],
     "experiments/ocsmf/table_graph_pooled.py": ["experiments/ocsmf/table_graph.py"],
     "experiments/ocsmf/table_nystrom.py": ["experiments/ocsmf/table_multilabel.py"],

@@ -18,10 +18,10 @@ from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
-PICKED = "#item=python3-numpy&item=python3-matplotlib"
+PICKED = "#item=coffee-01&item=baking-13"
 SHOTS = {  # name → width, height, colours, what is about to be typed
     "serve.png": (1100, 760, "light", ""),
-    "serve-search.png": (1100, 560, "light", "gtk"),
+    "serve-search.png": (1100, 560, "light", "yarn"),
     "serve-dark.png": (1100, 760, "dark", ""),
     "serve-phone.png": (390, 844, "light", ""),
 }

@@ -28,10 +28,12 @@ def item_features(name: str) -> sp.csr_array:
     """What is known of items: words, words and tags, or genres, decades and people."""
     if name == "debian":
         return csr(load_debian().features)
-    archive = datasets.read(name.removesuffix("_tags"))
+    archive = datasets.read(name.split("_with_")[0].removesuffix("_tags"))
     if name.startswith("citeulike_t"):
-        words = datasets.sparse(archive, "item_words")
-        return csr(sp.hstack([words, datasets.sparse(archive, "item_tags")]) if name.endswith("_tags") else words)
+        parts = [datasets.sparse(archive, "item_words")]
+        parts += [datasets.sparse(archive, "item_tags")] if "_tags" in name else []
+        parts += [with_self(datasets.sparse(archive, "citations_sym"))] if name.endswith("_with_citations") else []
+        return csr(sp.hstack(parts))
     if name == "ml1m":
         stored = "item_features_data" in archive
         films = datasets.sparse(archive, "item_features").toarray() if stored else archive["item_features"]
@@ -40,9 +42,23 @@ def item_features(name: str) -> sp.csr_array:
     if name == "ml100k":
         films = archive["item_features"]
         return csr(sp.hstack([csr(films[:, :19]), decades(films[:, 19] * 10)]))
+    if name == "flixster_monti":
+        return with_self(datasets.sparse(archive, "graph_movies"))
     if name == "ciaodvd":
         return csr(np.eye(18)[archive["item_genre_id"]])
     raise ValueError(f"there are no features of items in {name}.")
+
+
+def friends(name: str) -> sp.csr_array:
+    """Rows of a symmetric graph and of the identity: neighbours share a feature, and so do those with one neighbour."""
+    archive = datasets.read(name)
+    return with_self(datasets.sparse(archive, "friends"))
+
+
+def with_self(graph: Any) -> sp.csr_array:
+    """Links in both directions as ones, and every node linked to itself."""
+    linked = sp.csr_array(graph)
+    return csr((linked + linked.T + sp.eye_array(linked.shape[0])) > 0)
 
 
 def decades(numbers: Any) -> sp.csr_array:

@@ -1,10 +1,13 @@
 """Lists of all items, known and new alike: with features of items and without, by how many events an item has.
 
-    python experiments/cold/lists.py [--protocols p1 p1_tags p10 p10_tags time ciaodvd] [--smoke]
+    python experiments/cold/lists.py [--protocols p1 p1_tags p10 p10_tags time mixed ciaodvd flixster_monti] [--smoke]
 
 p1 and p10 are the published splits of citeulike_t, one and ten training articles per user, with words, or words and
-tags. "time" trains on the first nine tenths of ml100k's likes and ranks for the last tenth, films that had not been
-seen until then among them. "ciaodvd" is a 9:1 split over entries with a film's one genre. Weights are found inside the
+tags; rows with citations have those of every article, and the article itself, as features besides. "time" trains on
+the first nine tenths of ml100k's likes and ranks for the last tenth, films that had not been seen until then among
+them. "mixed" holds out one film of ml1m in seven, and a tenth of the entries of all others. "ciaodvd" and
+"flixster_monti" are 9:1 splits over entries, with a film's one genre, and with a graph of films as features.
+Weights are found inside the
 training data. Every row is stored in results/lists_<protocol>.json when it is measured; report.py makes the table.
 """
 
@@ -24,9 +27,12 @@ import smoke
 from common import RESULTS, by_rows, cpu, csr, item_features, keep, read
 
 from everypair import Blend, ContentItems, OneClassMF, Side, split_entries
+from everypair.data import split_cold_items
 from everypair.evaluate import recall_by_events
 
-PROTOCOLS = ("p1", "p1_tags", "p10", "p10_tags", "time", "ciaodvd")
+PROTOCOLS = ("p1", "p1_tags", "p10", "p10_tags", "time", "mixed", "ciaodvd", "flixster_monti")
+
+CITED = ", citations too"
 
 
 def data_of(protocol: str) -> tuple[Any, Any, Any]:
@@ -45,8 +51,17 @@ def data_of(protocol: str) -> tuple[Any, Any, Any]:
             for own in (~late, late)
         )
         return *parts, item_features("ml100k")
+    if protocol == "mixed":
+        known, new = split_cold_items(csr(datasets.positives("ml1m")), 1 / 7, random_state=1)
+        train, test = split_entries(known, 0.1, random_state=1)
+        return train, csr(test + new), item_features("ml1m")
     train, test = split_entries(csr(datasets.positives(protocol)), 0.1, random_state=1)
     return train, test, item_features(protocol)
+
+
+def with_citations(protocol: str) -> Any:
+    """Features of a split of citeulike_t, and whom an article cites or is cited by."""
+    return item_features("citeulike_t" + protocol.removeprefix(protocol.removesuffix("_tags")) + "_with_citations")
 
 
 def models(shape: tuple[int, int]) -> dict[str, tuple[Any, bool]]:
@@ -83,10 +98,16 @@ def main() -> None:
         train, test, features = data_of(protocol)
         rows = results.setdefault("rows", {})
         results |= {"shape": train.shape, "train": train.nnz, "test": test.nnz}
-        for name, (model, informed) in models(train.shape).items():
+        rows_of = models(train.shape)
+        if protocol.startswith("p1"):
+            rows_of |= {f"{name}{CITED}": rows_of[name] for name in ("ContentItems()", "Blend(), features")}
+        for name, (model, informed) in rows_of.items():
             if name in rows or (options.rows and name not in options.rows):
                 continue
-            rows[name] = measured(model, {"item_features": features} if informed else {}, train, test)
+            given = {"item_features": features} if informed else {}
+            if name.endswith(CITED):
+                given = {"item_features": with_citations(protocol)}
+            rows[name] = measured(model, given, train, test)
             keep(path, results)
             print(protocol, name, rows[name], flush=True)
 

@@ -25,7 +25,7 @@ from peers import PEERS
 
 from everypair import Blend, ContentItems, OneClassMF, Side
 
-DATA = ("ml100k", "ml1m", "debian", "citeulike_t", "citeulike_t_tags")
+DATA = ("ml100k", "ml1m", "debian", "citeulike_t", "citeulike_t_tags", "flixster_monti")
 BY_ITEM = ("debian",)
 RANK = 64
 
@@ -58,6 +58,10 @@ def rows(known: Any, features: Any, fresh: Any, seed: int) -> dict[str, Any]:
         "OneClassMF, cold=weights, own_vectors=False": lambda: factors("weights", own_vectors=False),
         "OneClassMF, cold=linear": lambda: factors("linear"),
         "OneClassMF, cold=kernel": lambda: factors("kernel"),
+        "OneClassMF, cold=linear, fit_intercept": lambda: factors("linear", fit_intercept=True),
+        "OneClassMF, own_vectors=False, fit_intercept": lambda: factors(
+            "weights", own_vectors=False, fit_intercept=True
+        ),
         "ContentItems()": lambda: content(),
         "ContentItems(reg=auto)": lambda: content(reg="auto"),
         **{name: (lambda fit=fit: fit(known, features, fresh, seed)) for name, fit in PEERS.items()},
@@ -71,6 +75,9 @@ def rows(known: Any, features: Any, fresh: Any, seed: int) -> dict[str, Any]:
     blends = {
         "Blend()": Blend(random_state=seed),
         "Blend, kernel + reg=auto": Blend(models=wide, weights=(1, 1), random_state=seed),
+        "Blend, kernel + reg=auto, held_out=items": Blend(
+            models=wide, weights="auto", held_out="items", random_state=seed
+        ),
     }
     parts |= {
         name: (lambda model=model: new_scores(model.fit(known, item_features=features), fresh))

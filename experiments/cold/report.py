@@ -1,4 +1,4 @@
-"""Turn results/*.json into the tables of docs/side-information.md, between its two marks.
+"""Turn results/*.json into the tables of docs/side-information.md, each between its two marks.
 
 python experiments/cold/report.py [--smoke]
 """
@@ -17,7 +17,7 @@ import smoke
 from common import KS, RESULTS, read
 
 PAGE = Path(__file__).parents[2] / "docs" / "side-information.md"
-BEGIN, END = "<!-- made by experiments/cold/report.py -->", "<!-- end -->"
+MADE, END = "<!-- made by experiments/cold/report.py, {} -->", "<!-- end -->"
 
 
 def line(cells: list[str]) -> str:
@@ -28,9 +28,9 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join(map(line, [head, ["---"] * len(head), *rows]))
 
 
-def newcomers(folder: Path) -> str:
+def newcomers(folder: Path, kind: str = "newcomers") -> str:
     """Means over seeds of nDCG@10, recall@20, recall@100 and CPU seconds."""
-    found = {path.stem.removeprefix("newcomers_"): read(path) for path in sorted(folder.glob("newcomers_*.json"))}
+    found = {path.stem.removeprefix(f"{kind}_"): read(path) for path in sorted(folder.glob(f"{kind}_*.json"))}
     if not found:
         return ""
     runs = sorted((one["rows"] for seeds in found.values() for one in seeds.values()), key=len, reverse=True)
@@ -44,6 +44,21 @@ def newcomers(folder: Path) -> str:
         rows.append([f"`{name}`", *cells])
     heads = [f"{name} ({len(seeds)})" for name, seeds in found.items()]
     return table(["", *heads], rows)
+
+
+def people(folder: Path) -> str:
+    """The same of users nobody has seen."""
+    return newcomers(folder, "people")
+
+
+def training(folder: Path) -> str:
+    """One row for each way to train with features, one column for each data set."""
+    found = {path.stem.removeprefix("training_"): read(path) for path in sorted(folder.glob("training_*.json"))}
+    if not found:
+        return ""
+    names = list(dict.fromkeys(name for rows in found.values() for name in rows))
+    rows = [[name, *(mean_of([one[name]]) if name in one else "–" for one in found.values())] for name in names]
+    return table(["", *found], rows)
 
 
 def mean_of(rows: list[dict[str, Any]]) -> str:
@@ -71,13 +86,16 @@ def lists(folder: Path) -> str:
 
 def main() -> None:
     options = smoke.parse(argparse.ArgumentParser(description=__doc__), RESULTS)
-    made = "\n\n".join(part for part in (newcomers(options.results), lists(options.results)) if part)
+    made = {make.__name__: make(options.results) for make in (newcomers, people, lists, training)}
     if options.smoke:
-        print(made)
+        print("\n\n".join(filter(None, made.values())))
         return
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{made}\n\n{END}{after}", encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
+    for name, part in made.items():
+        before, _, rest = page.partition(MADE.format(name))
+        _, _, after = rest.partition(END)
+        page = f"{before}{MADE.format(name)}\n\n{part}\n\n{END}{after}"
+    PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

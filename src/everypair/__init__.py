@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from everypair.models.multilabel import KernelLabels, MultiLabelMF
     from everypair.models.recommend.blend.blend import Blend
     from everypair.models.recommend.content_items import ContentItems
+    from everypair.models.recommend.content_users import ContentUsers
     from everypair.models.recommend.counts import Popularity
     from everypair.models.recommend.item_item import ItemItem
     from everypair.models.recommend.one_class import OneClassMF
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
     from everypair.training.interruption import InterruptedTraining
     from everypair.tuning import tune
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 __all__ = [
     "BPR",
     "MLRM",
     "Blend",
     "Checkpoint",
     "ContentItems",
+    "ContentUsers",
     "EnsembleMF",
     "GaussNewton",
     "GaussianRatings",

@@ -90,8 +90,12 @@ def seconds(name: str, value: Any) -> float | None:
 
 def within(name: str, values: Any, dtype: Any) -> np.ndarray[Any, np.dtype[Any]]:
     """Return numbers in ``dtype``, or refuse those that are too large for it."""
-    with np.errstate(over="ignore"):
-        array = np.asarray(values).astype(dtype)
+    given = np.asarray(values)
+    if given.dtype == dtype:
+        array = given.copy()
+    else:
+        with np.errstate(over="ignore"):
+            array = given.astype(dtype)
     if not np.isfinite(array).all():
         hint = ', or use dtype="float64"' if np.dtype(dtype) == np.float32 else ""
         raise ValueError(f"{name} has values too large for {np.dtype(dtype)}: rescale them{hint}.")

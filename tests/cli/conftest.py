@@ -46,7 +46,7 @@ def made(tmp_path_factory, held_out):
     write_csv(folder / "test.csv", ("user", "film"), held_out.items())
     kinds = [(f"film {j}", "abc"[group]) for j, group in enumerate(group_of(np.arange(21), side=1))]
     write_csv(folder / "films.csv", ("film", "kind"), kinds[::-1])
-    call("fit", folder / "events.csv", "--output", folder / "model.ep", "--rank", 3)
+    call("fit", folder / "events.csv", "--output", folder / "model.ep", "--rank", 3, "--model", "OneClassMF")
     return folder
 
 

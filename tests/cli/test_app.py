@@ -1,6 +1,7 @@
 """The command itself: help, version, exit codes, and how little it needs to start."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -8,6 +9,8 @@ import pytest
 
 import everypair
 from everypair.cli import COMMANDS
+
+FACTORS = ("--model", "OneClassMF", "--rank", "3")
 
 
 def process(*arguments, **more):
@@ -64,15 +67,23 @@ def test_help_starts_in_half_the_time_of_numba_and_sklearn():
 
 def test_demo_trains_and_shows_answers_by_name(run):
     shown = run("demo", "--rank", "4").output
-    for word in ("Popularity", "OneClassMF", "ndcg@10", "gimp", "sweeps"):
+    for word in ("Popularity", "OneClassMF", "Blend", "ndcg@10", "gimp", "sweeps"):
         assert word in shown
+
+
+def test_demo_writes_a_shop(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "The shop is generated." in run("demo", "--events", "shop.csv", "--items", "items.csv").stdout
+    run("fit", "shop.csv", "-o", "shop.ep", "--rank", 4, "--items", "items.csv")
+    assert "title" in run("recommend", "shop.ep", "--user", "ada-0000", "--where", "category=baking").stdout
+    assert "say --events FILE too" in run("demo", "--items", "items.csv", code=2).stderr
 
 
 def test_models_lists_those_that_can_be_fitted(run):
     assert "OneClassMF" in run("models").stdout
     lines = [json.loads(line) for line in run("models", "--json").stdout.splitlines()]
-    assert lines[0]["model"] == "OneClassMF"
-    assert lines[0]["parameters"]["rank"] == 64
+    assert [line["model"] for line in lines[:2]] == ["Blend", "OneClassMF"]
+    assert lines[1]["parameters"]["rank"] == 64
 
 
 def test_doctor_tries_a_fit(run):
@@ -81,6 +92,13 @@ def test_doctor_tries_a_fit(run):
     assert found["everypair"] == everypair.__version__
     assert "kernels" in found["kernel cache"]
     assert "openblas" in run("doctor").stdout
+
+
+def test_doctor_says_why_threads_are_few(run, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    found = json.loads(run("doctor", "--json").stdout)
+    assert os.cpu_count() == 1 or found["cores"].endswith("1 threads by default, as OMP_NUM_THREADS=1 says")
+    assert {"dask", "distributed", "starlette"} <= set(found)
 
 
 def test_a_fault_of_the_program_is_no_mistake_of_the_user(run, monkeypatch):
@@ -113,14 +131,14 @@ def interrupted(*arguments, after=2):
 
 def test_ctrl_c_keeps_what_was_learnt(folder):
     """The second of two sweeps is far away: the first Ctrl-C ends training, the model is written, the code is 130."""
-    told = interrupted("fit", "events.csv", "-o", "part.ep", "--rank", "3", "--set", "tol=0", "--set", "max_iter=9")
+    told = interrupted("fit", "events.csv", *FACTORS, "-o", "part.ep", "--set", "tol=0", "--set", "max_iter=9")
     assert told.returncode == 130, told.stderr
     assert "Traceback" not in told.stderr
     assert len(everypair.load("part.ep").history_) == 2
 
 
 def test_ctrl_c_leaves_a_whole_model_alone(folder):
-    part = ("fit", "events.csv", "-o", "model.ep", "--rank", "3", "--set", "tol=0", "--set", "max_iter=9")
+    part = ("fit", "events.csv", *FACTORS, "-o", "model.ep", "--set", "tol=0", "--set", "max_iter=9")
     whole = (folder / "model.ep").read_bytes()
     told = interrupted(*part)
     assert told.returncode == 130, told.stderr
@@ -189,7 +207,7 @@ def test_a_reader_that_reads_nothing(folder, asked):
 
 def test_ctrl_c_while_something_is_measured(folder):
     """Metrics of a part of the training are shown, and the exit code says that it is a part."""
-    told = interrupted("evaluate", "events.csv", "--rank", "3", "--set", "tol=0", "--set", "max_iter=9")
+    told = interrupted("evaluate", "events.csv", *FACTORS, "--set", "tol=0", "--set", "max_iter=9")
     assert told.returncode == 130, told.stderr
     assert "2 of 9 sweeps" in told.stderr
     assert "ndcg@10" in told.stdout

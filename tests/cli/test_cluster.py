@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("distributed")
 
+FACTORS = ("--model", "OneClassMF")
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
@@ -26,7 +28,7 @@ def everypair(folder, *arguments):
 
 
 def test_fit_and_lists_of_everybody(folder):
-    told = everypair(folder, "fit", "events", "-o", "model.ep", "--rank", "2", "--cluster", "local:1")
+    told = everypair(folder, "fit", "events", *FACTORS, "-o", "model.ep", "--rank", "2", "--cluster", "local:1")
     assert (told.returncode, told.stdout) == (0, "OneClassMF written to model.ep.\n"), told.stderr
     assert "0.csv: user 'userId', item 'item'." in told.stderr
     assert "40 users × 30 items" in told.stderr
@@ -47,14 +49,17 @@ def test_fit_and_lists_of_everybody(folder):
     ("arguments", "words"),
     [
         (
-            ["fit", "events", "-o", "m.ep", "--cluster", "local:1", "--user", "nobody"],
+            ["fit", "events", *FACTORS, "-o", "m.ep", "--cluster", "local:1", "--user", "nobody"],
             "0.csv: There is no column 'nobody'",
         ),
-        (["fit", "events", "-o", "m.ep", "--cluster", "local:none"], "say how many worker processes"),
-        (["fit", "events", "-o", "m.ep", "--cluster", "somewhere"], "tcp://scheduler:port or local:4"),
-        (["fit", "events", "-o", "m.ep", "--cluster", "local:1", "--model", "ItemItem"], "not trained on a cluster"),
-        (["fit", "events", "-o", "m.ep", "--shards", "2"], "--shards belongs to --cluster"),
-        (["fit", "events", "-o", "m.ep", "--cluster", "local:1", "--threads", "2"], "leave --threads out"),
+        (["fit", "events", *FACTORS, "-o", "m.ep", "--cluster", "local:none"], "say how many worker processes"),
+        (["fit", "events", *FACTORS, "-o", "m.ep", "--cluster", "somewhere"], "tcp://scheduler:port or local:4"),
+        (
+            ["fit", "events", "-o", "m.ep", "--cluster", "local:1"],
+            "Blend is not trained on a cluster: say --model OneClassMF",
+        ),
+        (["fit", "events", *FACTORS, "-o", "m.ep", "--shards", "2"], "--shards belongs to --cluster"),
+        (["fit", "events", *FACTORS, "-o", "m.ep", "--cluster", "local:1", "--threads", "2"], "leave --threads out"),
         (["recommend", "m.ep", "--all", "-o", "l", "--cluster", "local:1", "--threads", "2"], "leave --threads out"),
     ],
 )

@@ -12,6 +12,16 @@ from pyarrow import parquet
 import everypair
 from everypair.data import read_events
 
+FACTORS = ("--model", "OneClassMF")
+
+
+def test_the_model_to_start_with_is_a_blend(folder, run):
+    run("fit", "events.csv", "-o", "again.ep", "--rank", 3)
+    model = everypair.Blend(rank=3, random_state=0).fit(read_events("events.csv", verbose=False))
+    again = everypair.load("again.ep")
+    assert (type(again), again.rank_) == (everypair.Blend, 3)
+    assert np.array_equal(again.score_users(), model.score_users())
+
 
 def lines(path):
     with open(path, newline="", encoding="utf-8") as file:
@@ -19,7 +29,7 @@ def lines(path):
 
 
 def test_fit_is_the_fit_of_the_library(folder, run):
-    shown = run("fit", "events.csv", "--output", "again.ep", "--rank", 3, "--set", "reg=0.2", "--json")
+    shown = run("fit", "events.csv", *FACTORS, "--output", "again.ep", "--rank", 3, "--set", "reg=0.2", "--json")
     told = json.loads(shown.stdout)
     assert (told["users"], told["items"], told["pairs"]) == (44, 21, 274)
     events = read_events("events.csv", verbose=False)
@@ -32,7 +42,19 @@ def test_fit_is_the_fit_of_the_library(folder, run):
 
 def test_parameters_inside_parameters(folder, run):
     """The order in which they are said does not matter."""
-    few = ("fit", "events.csv", "-o", "again.ep", "--rank", 3, "--set", "max_iter=2", "--item-features", "films.csv")
+    few = (
+        "fit",
+        "events.csv",
+        *FACTORS,
+        "-o",
+        "again.ep",
+        "--rank",
+        3,
+        "--set",
+        "max_iter=2",
+        "--item-features",
+        "films.csv",
+    )
     inside = ("items.own_vectors=false", "items.feature_reg=2", "solver.cg_steps=3", "solver=newton")
     run(*few, *(word for one in inside for word in ("--set", one)))
     model = everypair.load("again.ep")
@@ -50,21 +72,23 @@ def test_every_model_is_fitted_and_asked(folder, run, name):
 
 
 def test_fit_measures_on_what_it_holds_out(folder, run):
-    shown = run("fit", "events.csv", "-o", "model.ep", "--rank", 3, "--holdout", 0.2)
+    shown = run("fit", "events.csv", *FACTORS, "-o", "model.ep", "--rank", 3, "--holdout", 0.2)
     assert "Popularity" in shown.stdout
     assert "±" in shown.stdout
     assert everypair.load("model.ep").interactions_.nnz == 274
-    told = json.loads(run("fit", "events.csv", "-o", "model.ep", "--rank", 3, "--holdout", 0.2, "--json").stdout)
+    told = json.loads(
+        run("fit", "events.csv", *FACTORS, "-o", "model.ep", "--rank", 3, "--holdout", 0.2, "--json").stdout
+    )
     assert told["held_out"]["OneClassMF"]["metrics"]["ndcg@10"] > told["held_out"]["Popularity"]["metrics"]["ndcg@10"]
 
 
 def test_fit_reads_features_and_goes_on_from_a_checkpoint(folder, run):
     told = ("--rank", 3, "--item-features", "films.csv", "--item-kind", "kind=category", "--set", "tol=0")
-    run("fit", "events.csv", "-o", "model.ep", *told, "--checkpoint", "run.ckpt", "--set", "max_iter=10")
+    run("fit", "events.csv", *FACTORS, "-o", "model.ep", *told, "--checkpoint", "run.ckpt", "--set", "max_iter=10")
     model = everypair.load("model.ep")
     assert model.item_feature_weights_.shape[0] == 3
     assert (folder / "run.ckpt").exists()
-    run("fit", "events.csv", "-o", "more.ep", *told, "--checkpoint", "run.ckpt", "--set", "max_iter=12")
+    run("fit", "events.csv", *FACTORS, "-o", "more.ep", *told, "--checkpoint", "run.ckpt", "--set", "max_iter=12")
     kept, more = model.history_[:5], everypair.load("more.ep").history_
     assert more[:5] == kept  # seconds too: those sweeps were not taken again
     assert len(more) > 5  # how many follow, rounding decides
@@ -72,7 +96,7 @@ def test_fit_reads_features_and_goes_on_from_a_checkpoint(folder, run):
 
 def test_a_run_is_repeated_from_its_file(folder, run):
     options = ("--rank", 3, "--set", "tol=1e-5", "--set", 'negative_scheme=["item-count", 0.5]', "--seed", 7)
-    run("fit", "events.csv", "-o", "first.ep", *options, "--min-item-events", 2, "--save-config", "run.toml")
+    run("fit", "events.csv", *FACTORS, "-o", "first.ep", *options, "--min-item-events", 2, "--save-config", "run.toml")
     run("fit", "--config", "run.toml", "--output", "second.ep")
     first, second = everypair.load("first.ep"), everypair.load("second.ep")
     assert np.array_equal(first.user_factors_, second.user_factors_)
@@ -185,7 +209,7 @@ def test_evaluate_a_model_on_a_test_file(folder, run):
 def test_evaluate_a_part_of_the_events(folder, run, how):
     told = json.loads(run("evaluate", "events.csv", "--split", how, "--test-share", 0.2, "--rank", 3, "--json").stdout)
     assert told["pairs"] > 0
-    assert 0 <= told["results"]["OneClassMF"]["metrics"]["ndcg@10"] <= 1
+    assert 0 <= told["results"]["Blend"]["metrics"]["ndcg@10"] <= 1
 
 
 def test_evaluate_since_a_moment(folder, run):
@@ -208,7 +232,7 @@ def test_evaluate_with_repeats(folder, run):
 
 def test_evaluate_fits_on_one_file_and_tests_on_another(folder, run):
     told = json.loads(run("evaluate", "events.csv", "test.csv", "--rank", 3, "--k", 5, "--json").stdout)
-    assert told["results"]["OneClassMF"]["metrics"]["hit_rate@5"] == 1
+    assert told["results"]["Blend"]["metrics"]["hit_rate@5"] == 1
 
 
 def test_lists_by_a_table_of_items(folder, run):
@@ -218,7 +242,7 @@ def test_lists_by_a_table_of_items(folder, run):
     chosen = ("--where", "kind=a,b", "--where", "price<15", "--at-most", "kind=2", "-n", 5)
     shown = run("recommend", "model.ep", "--user", "u1", "--items", "items.csv", *chosen).stdout
     assert "title" in shown
-    run("fit", "events.csv", "-o", "model.ep", "--rank", 3, "--items", "items.csv", "-q")
+    run("fit", "events.csv", *FACTORS, "-o", "model.ep", "--rank", 3, "--items", "items.csv", "-q")
     assert run("recommend", "model.ep", "--user", "u1", *chosen).stdout == shown
     told = json.loads(run("recommend", "model.ep", "--user", "u1", "--json", *chosen).stdout)
     assert len(told["items"]) == 4
@@ -339,8 +363,25 @@ def test_update_of_item_item_is_what_users_have(folder, run):
 
 
 def test_tune_writes_model_table_and_report(folder, run):
-    shown = run("tune", "events.csv", "-o", "tuned.ep", "--rank", 3, "--trials", 2, "--trials-csv", "trials.csv",
-                "--report", "report.html", "--space", "reg=0.01:1", "--json", "--quiet")  # fmt: skip
+    shown = run(
+        "tune",
+        "events.csv",
+        *FACTORS,
+        "-o",
+        "tuned.ep",
+        "--rank",
+        3,
+        "--trials",
+        2,
+        "--trials-csv",
+        "trials.csv",
+        "--report",
+        "report.html",
+        "--space",
+        "reg=0.01:1",
+        "--json",
+        "--quiet",
+    )
     told = json.loads(shown.stdout)
     assert len(told["table"]) == len(lines("trials.csv")) == 3
     assert told["verdict"]

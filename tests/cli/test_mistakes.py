@@ -73,20 +73,39 @@ OF_CALLS = {
     "a model that is none here": (("fit", "events.csv", "-o", "new.ep", "--model", "MultiLabelMF"), "choose one of"),
     "unknown parameter": (("fit", "events.csv", "-o", "new.ep", "--set", "rnak=3"), "did you mean 'rank'?"),
     "a parameter in a number": (
-        ("fit", "events.csv", "-o", "new.ep", "--set", "rank.high=3"),
+        ("fit", "events.csv", "--model", "OneClassMF", "-o", "new.ep", "--set", "rank.high=3"),
         "rank=64 has no parameters",
     ),
     "a parameter that a side lacks": (
-        ("fit", "events.csv", "-o", "new.ep", "--set", "users.feature_rge=3"),
+        ("fit", "events.csv", "--model", "OneClassMF", "-o", "new.ep", "--set", "users.feature_rge=3"),
         "Side has no parameter 'feature_rge', did you mean 'feature_reg'?",
     ),
     "a solver without parameters": (
-        ("fit", "events.csv", "-o", "new.ep", "--set", "solver=tron", "--set", "solver.cg_steps=3"),
+        (
+            "fit",
+            "events.csv",
+            "--model",
+            "OneClassMF",
+            "-o",
+            "new.ep",
+            "--set",
+            "solver=tron",
+            "--set",
+            "solver.cg_steps=3",
+        ),
         "solver='tron' has no parameters",
+    ),
+    "a parameter of the factors": (
+        ("fit", "events.csv", "-o", "new.ep", "--set", "reg=0.2"),
+        "Blend has no parameter 'reg', OneClassMF has: say --model OneClassMF",
+    ),
+    "checkpoints of a blend": (
+        ("fit", "events.csv", "-o", "new.ep", "--checkpoint", "run.ckpt"),
+        "Blend has no checkpoints: say --model OneClassMF",
     ),
     "bad --set": (("fit", "events.csv", "-o", "new.ep", "--set", "rank"), "--set rank=32"),
     "bad list in --set": (("fit", "events.csv", "-o", "new.ep", "--set", "reg=(1, 2)"), "JSON"),
-    "bad parameter": (("fit", "events.csv", "-o", "new.ep", "--set", "loss=hinges"), "hinges"),
+    "bad parameter": (("fit", "events.csv", "--model", "OneClassMF", "-o", "new.ep", "--set", "loss=hinges"), "hinges"),
     "rank 0": (("fit", "events.csv", "-o", "new.ep", "--rank", "0"), "--rank"),
     "rank above all": (("fit", "events.csv", "-o", "new.ep", "--rank", "99"), "rank=99"),
     "holdout of 2": (("fit", "events.csv", "-o", "new.ep", "--holdout", "2"), "share"),
@@ -138,11 +157,11 @@ OF_CALLS = {
     "a test that was trained on": (("evaluate", "model.ep", "events.csv"), "train"),
     "explanation of a model without": (
         ("explain", "floor.ep", "u1", "film 3"),
-        "Popularity has no explain: OneClassMF, ",
+        "Popularity has no explain: Blend, ",
     ),
     "update of a model that does not grow": (
         ("update", "floor.ep", "test.csv", "-o", "new.ep"),
-        "Popularity has no update: OneClassMF, ",
+        "Popularity has no update: Blend, ",
     ),
     "a parameter twice": (("fit", "events.csv", "-o", "new.ep", "--rank", "3", "--set", "rank=4"), "set twice"),
     "options of a fit for a fitted model": (("evaluate", "model.ep", "test.csv", "--rank", "3"), "fitted already"),
@@ -202,11 +221,11 @@ OF_CALLS = {
         "does not exist; create it first",
     ),
     "checkpoint into no folder": (
-        ("fit", "events.csv", "-o", "new.ep", "--rank", "3", "--checkpoint", "no/a.ckpt"),
+        ("fit", "events.csv", "--model", "OneClassMF", "-o", "new.ep", "--rank", "3", "--checkpoint", "no/a.ckpt"),
         "does not exist: create it first",
     ),
     "a log for a checkpoint": (
-        ("fit", "events.csv", "-o", "new.ep", "--rank", "3", "--checkpoint", "events.csv"),
+        ("fit", "events.csv", "--model", "OneClassMF", "-o", "new.ep", "--rank", "3", "--checkpoint", "events.csv"),
         "it is not an EveryPair file",
     ),
     "features with an id twice": (

@@ -7,8 +7,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, RandomizedSearchCV, ShuffleSplit, cross_val_score
 
 from everypair import Blend, ItemItem, OneClassMF, Popularity
-from everypair.data import Entries, EntrySplit, split_entries, split_leave_last, split_time
+from everypair.data import Entries, EntrySplit, read_events, split_entries, split_leave_last, split_per_row, split_time
 from everypair.evaluate import ranking_metrics
+from everypair.metrics import ndcg_at_k
 
 RANDOM = np.random.default_rng(0)
 MATRIX = sp.csr_array((RANDOM.random((60, 40)) < np.kron(np.eye(2), np.ones((30, 20))) * 0.4 + 0.1).astype(np.float32))
@@ -87,9 +88,47 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="one way to hold out"):
         EntrySplit("last", n_splits=2)
     fitted = MODEL.fit(MATRIX)
-    with pytest.raises(ValueError, match=r"cut entries, not rows"):
-        fitted.score(MATRIX[:10])
+    with pytest.raises(ValueError, match=r"nothing that training's first 10 have, as held-out entries would"):
+        fitted.score(sp.csr_array(MATRIX.toarray()[:10] == 0))
+    with pytest.raises(ValueError, match=r"users of the training's 40 items, got the shape \(60, 39\)"):
+        fitted.score(MATRIX[:, :39])
+    with pytest.raises(ValueError, match=r"users of the training's 40 items, got the shape \(20, 39\)"):
+        fitted.score(MATRIX[:20, :39])
     with pytest.raises(ValueError, match="all 748 positives of interactions are stored in training too"):
         fitted.score(MATRIX)
-    with pytest.raises(ValueError, match="cut entries, not rows"):
-        cross_val_score(MODEL, MATRIX, error_score="raise")
+    with pytest.raises(
+        ValueError, match=r"must be held-out entries of the same users\. everypair.data.Entries\(matrix\)"
+    ):
+        cross_val_score(MODEL, MATRIX, cv=2, error_score="raise")
+
+
+@pytest.mark.parametrize(
+    "model", [ItemItem(), Popularity(), MODEL, Blend(models=[ItemItem(), MODEL])], ids=lambda m: type(m).__name__
+)
+def test_rows_that_a_search_cuts_are_new_users(model):
+    """``cross_val_score(model, matrix)`` folds in what test users show and ranks what they hide."""
+    (train, test), *_ = KFold(3, shuffle=True, random_state=0).split(MATRIX)
+    fitted = clone(model).fit(MATRIX[train])
+    shown, hidden = split_per_row(MATRIX[test], 0.2, random_state=0)
+    scores = fitted.score_users(interactions=shown)
+    assert fitted.score(MATRIX[test]) == pytest.approx(ndcg_at_k(scores, hidden, 10, exclude=shown))
+    found = cross_val_score(model, MATRIX, cv=KFold(3, shuffle=True, random_state=0))
+    assert found[0] == pytest.approx(fitted.score(MATRIX[test]))
+    assert (found > 0.1).all()
+
+
+def test_a_plain_grid_search_finds_what_is_best_for_new_users():
+    search = GridSearchCV(MODEL, {"reg": [0.1, 1e6]}, cv=KFold(3, shuffle=True, random_state=0)).fit(MATRIX)
+    assert search.best_params_ == {"reg": 0.1}
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_events_are_cut_as_their_matrix_with_their_times():
+    users, items = MATRIX.nonzero()
+    events = read_events({"user": users, "item": items, "time": TIMES})
+    mine, other = Entries(events), Entries(MATRIX, TIMES)
+    for held_out in ("random", "last", "time"):
+        for one, two in zip(*(next(EntrySplit(held_out).split(entries)) for entries in (mine, other))):
+            assert np.array_equal(mine[one].toarray(), other[two].toarray())
+    search = GridSearchCV(MODEL, {"reg": [0.1, 1.0]}, cv=EntrySplit("time")).fit(mine)
+    assert np.isfinite(search.best_score_)

@@ -166,6 +166,9 @@ def test_other_archives(tmp_path):
             archive.writestr(member, GOOD)
         with pytest.raises(ValueError, match=message):
             read_events(path)
+    path.write_bytes(path.read_bytes().replace(b"PK\x01\x02\x14\x03\x14", b"PK\x01\x02\x14\x03\xa0"))
+    with pytest.raises(ValueError, match="cannot be unpacked"):  # it needs a version of zip that there is not
+        read_events(path)
     path = tmp_path / "matrix.npz"
     sp.save_npz(path, sp.csr_array(np.eye(2)))
     with pytest.raises(ValueError, match="No column looks like the user: the columns are 'indices', 'indptr'"):

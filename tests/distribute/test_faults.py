@@ -3,6 +3,7 @@
 import logging
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import scipy.sparse as sp
 from distributed import Client, LocalCluster, wait
 
 from everypair import OneClassMF
-from everypair.distribute import Cluster, ShardCheckpoint
+from everypair.distribute import Cluster, ShardCheckpoint, tasks
 
 PAIRS = sp.random_array((7000, 4500), density=0.001, rng=np.random.default_rng(0), format="csr", dtype=np.float32)
 PAIRS.data[:] = 1
@@ -98,3 +99,21 @@ def test_a_client_that_is_killed_after_sweep_three_goes_on(clients, tmp_path):
         model(rank=5).fit(PAIRS, client=cluster, callbacks=[keep])
     with pytest.raises(ValueError, match="needs a number as random_state"):
         model(random_state=None).fit(PAIRS, client=cluster, callbacks=[keep])
+
+
+def test_where_no_worker_is_left_there_is_a_sentence_and_no_hang(monkeypatch):
+    monkeypatch.setattr(tasks, "NO_WORKER", 4)
+    monkeypatch.setattr(tasks, "LOOK", 1)
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster,
+        Client(cluster) as client,
+    ):
+
+        def leave(sweep):
+            if sweep.iteration == 2:
+                cluster.scale(0)
+                while client.scheduler_info()["workers"]:
+                    time.sleep(0.05)
+
+        with pytest.raises(tasks.LostWorker, match="no workers for 4 seconds: start some and fit again"):
+            model().fit(PAIRS, client=client, callbacks=[leave])

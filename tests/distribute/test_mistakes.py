@@ -13,6 +13,7 @@ from everypair import Checkpoint, OneClassMF
 from everypair.data import read_events
 from everypair.distribute import Cluster, ShardCheckpoint
 from everypair.distribute.reading.event_files import pairs_from_events
+from everypair.distribute.solving.shard_checkpoint import parsed_manifest
 
 GOOD = pd.DataFrame({"user": ["a", "b", "c"], "item": ["x", "y", "x"], "weight": [1.0, 2.0, 1.0]})
 
@@ -223,3 +224,19 @@ def test_a_model_that_is_fitted_again_answers_from_the_new_one(clients):
         model.recommend()
     model.fit(first)
     assert model.user_factors_.shape[0] == 5
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"format": 1}',
+        b"[" * 100_000,
+        b'{"format": 1, "training": {}, "sweep": "../x", "state": {}}',
+    ],
+)
+def test_a_damaged_manifest_is_refused(content):
+    with pytest.raises(ValueError, match=r"run-7 holds a (damaged )?checkpoint"):
+        parsed_manifest("run-7", content)

@@ -26,7 +26,7 @@ from everypair import (
 from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 from everypair.models.multilabel.rivals import WSABIE, BayesianCompressedSensing
 from everypair.models.recommend.rivals.poisson import PoissonMF
-from everypair.store import ModelFileError
+from everypair.store import ModelFileError, read_file, write_file
 
 RNG = np.random.default_rng(0)
 M, N = 40, 25
@@ -232,5 +232,13 @@ def test_files_that_are_no_checkpoint_are_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(ModelFileError, match="cut short"):
         OneClassMF(**FACTORS).fit(EVENTS, callbacks=[Checkpoint(path)])
+    for history in (None, 3, [1]):
+        path.unlink()
+        OneClassMF(**FACTORS).fit(EVENTS, callbacks=[Checkpoint(path, every=2)])
+        kind, values, arrays = read_file(path, mmap=False)
+        values["standing"]["dict"]["history"] = history
+        write_file(path, kind, values, arrays)
+        with pytest.raises(ModelFileError, match="cannot be read: its history is not a list of sweeps"):
+            OneClassMF(**FACTORS).fit(EVENTS, callbacks=[Checkpoint(path)])
     with pytest.raises(FileNotFoundError, match=r"the folder of the checkpoint .* does not exist: create it first"):
         OneClassMF(**FACTORS).fit(EVENTS, callbacks=[Checkpoint(tmp_path / "none" / "run.ckpt")])

@@ -311,3 +311,14 @@ def test_an_interrupted_training_goes_on_with_the_same_bits(optimizer, tmp_path)
     assert len(resumed.history_) == 6
     np.testing.assert_array_equal(resumed.user_factors_, whole.user_factors_)
     np.testing.assert_array_equal(resumed.item_factors_, whole.item_factors_)
+
+
+def test_a_user_without_events_leaves_the_kink_of_relu():
+    """All that a user without events is begins at 0, where the slope of relu must not be 0."""
+    matrix = block_matrix()[0].copy()
+    matrix[4] = 0
+    layers = {"activation": "relu", "layer_biases": False, "linear_start": False, "linear_path": False}
+    model = TwoTower(**{**SMALL, "max_iter": 30}, **layers).fit(matrix)
+    folded = model.fold_in_users(np.zeros((1, matrix.shape[1])))
+    for factors in (model.user_factors_[4], folded[0]):
+        assert (factors @ model.item_factors_.T).mean() < -0.1  # below 0 for most items: nobody knows this user

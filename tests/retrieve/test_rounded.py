@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from everypair.kernels.byte_rows import bound_tile, round_rows
-from everypair.retrieve import Scores, index, room
+from everypair.kernels.bounded_search import CAUTION
+from everypair.kernels.byte_rows import MOST_OF_A_SUM, bound_run, round_rows, round_word
+from everypair.retrieve import Scores, bounded, index
 from everypair.retrieve.index import Index
-from everypair.retrieve.rounded import RoundedFactors, Words
+from everypair.retrieve.rounded import RoundedFactors
 
 ROWS, ITEMS = 6, 2000
 
@@ -50,7 +52,6 @@ def rounding(monkeypatch):
 
     def switch(on):
         monkeypatch.setattr(index, "ROUNDED_FROM", 0 if on else np.inf)
-        monkeypatch.setattr(index, "CACHED", 0)
         monkeypatch.setattr(index, "SEARCHES_BEFORE", 0)
 
     return switch
@@ -86,8 +87,8 @@ def test_lists_and_bits_are_those_of_exact_scores(kind, rank, dtype, rounding):
         asks = [(scores, n, block) for scores in asked for n in (1, 10, 200) for block in (None, hidden)]
         found.append([scores.top_k(n, block=block) for scores, n, block in asks])
         assert ("rounded" in items.__dict__ and items.rounded is not None) == on
-    for (exact, scores), (bounded, values) in zip(*found):
-        assert np.array_equal(exact, bounded)
+    for (exact, scores), (items, values) in zip(*found):
+        assert np.array_equal(exact, items)
         assert np.array_equal(scores, values)
 
 
@@ -96,12 +97,16 @@ def test_lists_and_bits_are_those_of_exact_scores(kind, rank, dtype, rounding):
 def test_no_score_exceeds_its_bound(kind, dtype, rounding):
     rounding(True)
     left, right = hostile(kind, 24, dtype, seed=3)
-    scores = Scores.of_index(left, Index.of(right))
-    own = room.Room(scores, scores._tiles(64), None, False, scores.index.rounded)
-    own.fill(0, ROWS)
-    bounds, exact = own.tile(0, ROWS, 0, ITEMS).astype(np.longdouble), np.empty((ROWS, ITEMS), dtype)
-    scores.index.products(left, exact)
-    assert (exact <= bounds + own.margins[:, None]).all()
+    items = Index.of(right)
+    found, exact = items.rounded, np.empty((ROWS, ITEMS), dtype)
+    items.products(left, exact)
+    bounds, numbers = np.empty((ROWS, ITEMS)), np.finfo(dtype)
+    for row, out, own in zip(left, bounds, exact):
+        word = np.empty(24, np.int16)
+        unit, size, lost = round_word(row, word)
+        bound_run(word, unit, size, found.bytes, found.units, found.lost, 0, ITEMS, np.empty(ITEMS, np.int32), out)
+        rounding = numbers.eps * (24 + CAUTION) * np.longdouble(size) * found.reach + 24 * np.longdouble(numbers.tiny)
+        assert (own <= out.astype(np.longdouble) + rounding + lost * found.reach).all()
 
 
 @pytest.mark.parametrize("rank", [1, 31, 32, 100])
@@ -113,21 +118,22 @@ def test_kernels_are_those_of_plain_numpy(rank):
     assert np.abs(numbers - right / units[:, None]).max() <= 0.5 + 1e-4
     gaps = np.linalg.norm(right - numbers * units[:, None].astype(float), axis=1)
     assert ((lost >= gaps) & (lost <= gaps * (1 + 1e-5) + 1e-37)).all()
-    words = Words.of(left)
-    tile = np.empty((ROWS, 90), np.float32)
-    bound_tile(words.words, words.units, words.sizes, numbers, units, lost, 5, 95, tile)
-    rough = (words.words * words.units[:, None]) @ (numbers * units[:, None].astype(float)).T
-    np.testing.assert_allclose(tile, (rough + words.sizes[:, None] * lost)[:, 5:95], rtol=1e-6, atol=1e-6)
+    for row in left:
+        word, bounds = np.empty(rank, np.int16), np.empty(90)
+        unit, size, _ = round_word(row, word)
+        bound_run(word, unit, size, numbers, units, lost, 5, 95, np.empty(90, np.int32), bounds)
+        rough = (numbers * units[:, None].astype(float)) @ (word * unit) + size * lost
+        np.testing.assert_allclose(bounds, rough[5:95], rtol=1e-6, atol=1e-6)
 
 
 def test_few_are_scored_exactly(rounding, monkeypatch):
     """The tests above would pass if all were, or if none were rounded."""
     rounding(True)
-    counts, finish = [], room.finish_tile
-    monkeypatch.setattr(room, "finish_tile", lambda *args: counts.append(finish(*args)))
+    counts, search = [], bounded.search_rows
+    monkeypatch.setattr(bounded, "search_rows", lambda *args: [search(*args), counts.append(args[-1])][0])
     left, right = hostile("plain", 64, np.float32)
     Scores.of_index(left, Index.of(right)).top_k(10)
-    assert 10 * ROWS <= sum(counts) < 0.1 * ROWS * ITEMS
+    assert 10 * ROWS <= np.sum(counts) < 0.1 * ROWS * ITEMS
 
 
 @pytest.mark.parametrize(("kind", "part"), [("columns", "lost"), ("below", "lost"), ("close", "margin")])
@@ -141,18 +147,45 @@ def test_without_what_is_lost_items_are_lost(kind, part, rounding, monkeypatch):
         nothing = property(lambda self: np.zeros_like(self[2]))
         monkeypatch.setattr(RoundedFactors, "lost", nothing)
     else:
-        monkeypatch.setattr(room.Room, "_margins", lambda self, start, stop, reach: np.zeros(stop - start))
+        monkeypatch.setattr(RoundedFactors, "reach", 0.0)  # by which rounding is multiplied
         monkeypatch.setattr(RoundedFactors, "lost", property(lambda self: np.zeros_like(self[2])))
     assert not np.array_equal(Scores.of_index(left, Index.of(right)).top_k(10)[0], exact)
 
 
 def test_what_is_lost_of_rows_is_known():
     random = np.random.default_rng(0)
-    left = random.standard_normal((5, 2100))  # so wide that words have fewer bits
-    words = Words.of(left)
-    assert int(np.abs(words.words).max()) * 127 * 2100 < 2**31
-    np.testing.assert_allclose(words.lost, np.linalg.norm(left - words.words * words.units[:, None], axis=1))
-    np.testing.assert_allclose(words.sizes, np.linalg.norm(left, axis=1))
+    for row in random.standard_normal((5, 2100)):  # so wide that words have fewer bits
+        word = np.empty(2100, np.int16)
+        unit, size, lost = round_word(row, word)
+        assert int(np.abs(word).max()) * 127 * 2100 <= MOST_OF_A_SUM
+        np.testing.assert_allclose(lost, np.linalg.norm(row - word * unit))
+        np.testing.assert_allclose(size, np.linalg.norm(row))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_filters_are_those_of_exact_scores(dtype, rounding):
+    """Hidden and allowed items by row, for everybody, and all at once."""
+    left, right = hostile("plain", 16, dtype)
+    random = np.random.default_rng(5)
+    by_row = [sp.csr_array(random.random((ROWS, ITEMS)) < share) for share in (0.3, 0.4)]
+    listed = random.choice(ITEMS, 200, replace=False)
+    cases = [
+        {"exclude": by_row[0]}, {"allow": by_row[1]}, {"block": listed}, {"block": by_row[1]},
+        {"exclude": by_row[0], "allow": by_row[1], "block": listed},
+        {"exclude": by_row[0], "allow": by_row[1], "block": by_row[0]},
+    ]  # fmt: skip
+    found = []
+    for on in (False, True):
+        rounding(on)
+        scores = Scores.of_index(left, Index.of(right))
+        found.append([scores.top_k(20, **case) for case in cases])
+    for (exact, values), (items, bits) in zip(*found):
+        assert np.array_equal(exact, items)
+        assert np.array_equal(values, bits)
+    shown = left @ right.T
+    shown[by_row[0].toarray() | ~by_row[1].toarray()] = -np.inf
+    shown[:, listed] = -np.inf
+    assert np.array_equal(found[1][4][0], np.argsort(-shown, axis=1)[:, :20])
 
 
 def test_they_are_made_once_they_pay(monkeypatch):
@@ -177,11 +210,14 @@ def test_numbers_that_are_too_large_for_a_bound_are_not_rounded(rounding):
     assert all(np.array_equal(found[0], other) for other in found)
 
 
-@pytest.mark.parametrize(("rows", "bytes_too"), [(1, True), (2, True), (3, False)])
-def test_factors_that_stay_in_the_cache_are_rounded_for_a_row_or_two(rows, bytes_too, monkeypatch):
-    monkeypatch.setattr(index, "ROUNDED_FROM", 0)
-    monkeypatch.setattr(index, "SEARCHES_BEFORE", 0)
-    left, right = hostile("plain", 8, np.float32)
+@pytest.mark.parametrize("rows", [1, 64, 65])
+def test_searches_of_many_rows_use_bytes_that_are_there(rows, rounding):
+    rounding(True)
+    random = np.random.default_rng(7)
+    left, right = (random.standard_normal((size, 8)).astype(np.float32) for size in (rows, ITEMS))
     items = Index.of(right)
-    Scores.of_index(left[:rows], items).top_k(3)
-    assert ("rounded" in items.__dict__) == bytes_too
+    first = Scores.of_index(left, items).top_k(3, n_threads=2)
+    assert ("rounded" in items.__dict__) == (rows <= 64)
+    assert items.rounded is not None
+    again = Scores.of_index(left, items).top_k(3, n_threads=2)
+    assert all(map(np.array_equal, first, again))

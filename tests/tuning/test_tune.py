@@ -211,7 +211,13 @@ def test_a_blend_has_what_one_names():
     found = tune(
         Blend(models=[model(), ItemItem()]), MATRIX, trials=3, space={"weights": [(1.0, 0.0), (1.0, 0.3), (0.0, 1.0)]}
     )
-    assert {row["weights"] for row in found.table} == {None, (1.0, 0.0), (1.0, 0.3), (0.0, 1.0)}
+    assert {row["weights"] for row in found.table} == {(1.0, 0.0), (1.0, 0.3), (0.0, 1.0)}
+
+
+def test_the_default_blend_is_searched_by_rank_and_weights():
+    found = tune(Blend(), MATRIX, trials=2)
+    assert list(found.space) == ["rank", "weights"]
+    assert found.table[0]["weights"] == (1.0, 0.3) or found.table[-1]["weights"] == (1.0, 0.3)
 
 
 def test_features_are_passed_on():

@@ -1,11 +1,12 @@
 """The campaign: every room's promise tried for a while, counted, and kept as JSON; what fails is made small and shown.
 
-    python tools/campaign/run.py [ROOM …] [--minutes 10] [--seed N] [--jobs 2] [--results FILE]
+    python tools/campaign/run.py [ROOM …] [--minutes 10 | --hours 8] [--seed N] [--jobs 2] [--results FILE]
     python tools/campaign/run.py ROOM --case '{"seed": 7}'         one case again
     python tools/campaign/run.py --report                          writes docs/reliability.md from the stored counts
 
 Every room runs in a process of its own, so that a crash is a failure of its case and not of the campaign. Without a
-seed that of the day is taken and printed. A case that failed once is in ``kept.json`` and is tried first for ever.
+seed that of the day is taken and printed. A case that fails is written, made small, into ``kept.json`` and is tried
+first for ever: commit it with what mends it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(ROOT / "tests")]
 import reliability  # noqa: E402
 from trials import play  # noqa: E402
 
+HANGS = 600  # seconds beyond a room's own, in which a failure is made small: a room that takes more hangs
 KEPT = HERE / "kept.json"
 RESULTS = HERE / "results.json"
 
@@ -36,6 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rooms", nargs="*", help="all of them unless said")
     parser.add_argument("--minutes", type=float, default=10.0, help="of all rooms together, on so many jobs")
+    parser.add_argument("--hours", type=float, help="the same in hours, for a night")
     parser.add_argument("--seed", type=int, default=int(datetime.date.today().strftime("%Y%m%d")))
     parser.add_argument("--jobs", type=int, default=2, help="rooms at once")
     parser.add_argument(
@@ -46,6 +49,7 @@ def main() -> None:
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    options.minutes = options.minutes if options.hours is None else 60 * options.hours
     if options.report:
         reliability.write(json.loads(RESULTS.read_text()))
         return
@@ -82,7 +86,20 @@ def main() -> None:
     if options.results:
         record = {"seed": options.seed, "minutes": options.minutes, "when": time.strftime("%Y-%m-%d"), "rooms": found}
         options.results.write_text(json.dumps(record, indent=1) + "\n")
+    keep({one["room"]: [failure["case"] for failure in one["failures"]] for one in found})
     sys.exit(any(one["failures"] for one in found))
+
+
+def keep(failed: dict[str, list[Any]]) -> None:
+    """Add cases that failed to those that are tried first."""
+    kept = json.loads(KEPT.read_text())
+    for name, cases in failed.items():
+        kept[name] = kept.get(name, []) + [case for case in cases if case and case not in kept.get(name, [])]
+    lines = [
+        f' "{name}": [\n  ' + ",\n  ".join(map(json.dumps, cases)) + "\n ]" for name, cases in kept.items() if cases
+    ]
+    if any(failed.values()):
+        KEPT.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def worked(name: str, seed: int, seconds: float) -> dict[str, Any]:
@@ -90,7 +107,10 @@ def worked(name: str, seed: int, seconds: float) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         now = Path(folder) / "case"
         command = [sys.executable, __file__, name, "--worker", str(now), "--seed", str(seed), "--seconds", str(seconds)]
-        ran = subprocess.run(command, capture_output=True, text=True)
+        try:
+            ran = subprocess.run(command, capture_output=True, text=True, timeout=2 * seconds + HANGS)
+        except subprocess.TimeoutExpired as late:
+            ran = subprocess.CompletedProcess(command, "it hung", "", (late.stderr or b"").decode(errors="replace"))
         if ran.returncode == 0:
             return dict(json.loads(ran.stdout.splitlines()[-1]))
         case = json.loads(now.read_text()) if now.exists() else {}

@@ -100,7 +100,9 @@ def play(room: Room, seed: int, seconds: float, now: Path, kept: Sequence[Case] 
             outcome.counts.update({told: 1} if isinstance(told, str) else told)
         except Exception:
             less = room.smaller(case)
-            outcome.failures.append({"case": less, "first": case, "why": why(room, less)})
+            if not any(less == failure["case"] for failure in outcome.failures):
+                outcome.failures.append({"case": less, "first": case, "why": why(room, less)})
+            outcome.counts["FAILED"] += 1
     outcome.seconds = round(time.monotonic() - begin, 1)
     return outcome
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from everypair.models.registry import FIRST
+
 PANEL = "Model"
 WORDS = {"true": True, "false": False, "none": None, "null": None}
 
@@ -20,7 +22,7 @@ class ModelChoice:
 
     model: Annotated[
         str, typer.Option(help="Class of the model; `everypair models` lists them.", rich_help_panel=PANEL)
-    ] = "OneClassMF"
+    ] = FIRST
     parameters: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,10 +66,18 @@ class ModelChoice:
 def _check_known(owner: str, name: str, known: Collection[str]) -> None:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
+        factors = "OneClassMF"
+        other = f", {factors} has: say --model {factors}" if owner == FIRST and _has(factors, name) else ""
         raise ValueError(
-            f"{owner} has no parameter {name!r}{f', did you mean {near[0]!r}?' if near else ''}; "
+            f"{owner} has no parameter {name!r}{f', did you mean {near[0]!r}?' if near and not other else other}; "
             f"it has {', '.join(known) or 'none'}."
         )
+
+
+def _has(model: str, name: str) -> bool:
+    from everypair.models.registry import estimator_class
+
+    return name in {one.name for one in fields(estimator_class(model))}
 
 
 def _with_detail(name: str, owner: Any, detail: str, value: Any) -> Any:

@@ -59,7 +59,8 @@ def fit_there(
     from everypair.training.train import shown_sweeps
 
     if not isinstance(model, OneClassMF):
-        raise ValueError(f"{type(model).__name__} is not trained on a cluster: leave out --model, or --cluster.")
+        name = type(model).__name__
+        raise ValueError(f"{name} is not trained on a cluster: say --model OneClassMF, or leave out --cluster.")
     read = reading.options()
     if (read.pop("min_user_events"), read.pop("min_item_events")) != (1, 1):
         raise ValueError("--min-user-events and --min-item-events are not known file by file: leave out --cluster.")

@@ -31,6 +31,9 @@ EXTRAS = {
     "jax": "neural",
     "dask": "cluster",
     "distributed": "cluster",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "msgspec": "serve",
 }
 FRAMES = ("pandas", "polars")
 
@@ -40,6 +43,7 @@ def doctor(run: Run) -> None:
     """Show versions, BLAS, threads, cores, memory and the cache of compiled kernels, and try a small fit."""
     import everypair
 
+    cache = _cache(Path(everypair.__file__).parent / "kernels")  # as it was before the small fit
     found: dict[str, Any] = {
         "everypair": everypair.__version__,
         "installed in": str(Path(everypair.__file__).parent),
@@ -50,7 +54,7 @@ def doctor(run: Run) -> None:
         **{name: _version(name) or "not installed" for name in FRAMES},
         "cores": _cores(),
         "memory": _memory(),
-        "kernel cache": _cache(Path(everypair.__file__).parent / "kernels"),
+        "kernel cache": cache,
         "a small fit": _small_fit(),
         "BLAS": _blas(),
     }
@@ -71,7 +75,9 @@ def _cores() -> str:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     from everypair.parallel import resolve_threads
 
-    return f"{os.cpu_count()}, {usable} of them for this process; {resolve_threads(None)} threads by default"
+    threads, limit = resolve_threads(None), os.environ.get("OMP_NUM_THREADS")
+    why = f", as OMP_NUM_THREADS={limit} says" if usable is not None and threads < usable else ""
+    return f"{os.cpu_count()}, {usable} of them for this process; {threads} threads by default{why}"
 
 
 def _memory() -> str:

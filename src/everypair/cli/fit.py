@@ -122,7 +122,7 @@ def _fit_here(
     features = tables.read(data, quiet)
     if start is not None:
         if "start" not in signature(model.fit).parameters:
-            raise ValueError(f"{type(model).__name__} has no start: leave out --start.")
+            raise ValueError(f"{type(model).__name__} has no start: say --model OneClassMF, or leave out --start.")
         features["start"] = load(start)
     held_out = None
     if holdout is not None:

@@ -50,7 +50,7 @@ def _model(path: Path) -> dict[str, Any]:
     from everypair import load
     from everypair.models.recommend.fitted import ReadsFeatures
     from everypair.models.recommend.recommender import Recommender
-    from everypair.models.serve_only import Dropped
+    from everypair.models.serve_only import is_serve_only
 
     model = load(path)
     found: dict[str, Any] = {"model": type(model).__name__, "bytes": path.stat().st_size}
@@ -72,7 +72,7 @@ def _model(path: Path) -> dict[str, Any]:
             found["read"] = [dict(one) for one in log.sources]
             found["reading"] = dict(log.reading) or None
     history = getattr(model.state_, "history", None)
-    if isinstance(history, Dropped):
+    if is_serve_only(model.state_):
         history, found["form"] = None, "serve-only"
     if history:
         last = history[-1]

@@ -30,11 +30,12 @@ def fitted(model: Any, events: Any, features: dict[str, Any], quiet: bool, callb
     for kind, reads in zip(("user", "item"), model.reads_features):
         if f"{kind}_features" in features and not reads:
             raise ValueError(f"{type(model).__name__} reads no features of {kind}s: choose another --model.")
+    name = type(model).__name__
     iterates = isinstance(model, Iterating)
     if not iterates:
         if callbacks:
-            raise ValueError(f"{type(model).__name__} has no checkpoints: leave out --checkpoint.")
-        with shown_stages(quiet), part_of(type(model).__name__):
+            raise ValueError(f"{name} has no checkpoints: say --model OneClassMF, or leave out --checkpoint.")
+        with shown_stages(quiet), part_of(name):
             return model.fit(events, **features)
     with Progress(model.most_sweeps, "sweeps", quiet, at_most=True) as progress:
         return model.fit(events, **features, callbacks=[shown_sweeps(progress), *callbacks])

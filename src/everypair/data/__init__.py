@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from everypair.data.labels import Labels
     from everypair.data.pairs import Pairs
     from everypair.data.sampling import sample_negatives
+    from everypair.data.shop import Shop, generate_shop
     from everypair.data.splits import (
         RowSplit,
         hold_out,
@@ -34,6 +35,8 @@ __all__ = [
     "MultiLabelData",
     "Pairs",
     "RowSplit",
+    "Shop",
+    "generate_shop",
     "hold_out",
     "load_debian",
     "read_events",
@@ -58,6 +61,8 @@ _HOMES = {
     "MultiLabelData": "files",
     "Pairs": "pairs",
     "RowSplit": "splits",
+    "Shop": "shop",
+    "generate_shop": "shop",
     "hold_out": "splits",
     "load_debian": "debian",
     "read_events": "events",

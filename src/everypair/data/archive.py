@@ -37,5 +37,5 @@ def array_names(path: Path) -> list[str]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return list(archive.files)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as failure:
+    except (ValueError, OSError, EOFError, NotImplementedError, zipfile.BadZipFile) as failure:
         raise ValueError(f"{path} is no npz file that can be read: {failure}") from None

@@ -15,11 +15,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from everypair.check import as_csr, integer
+from everypair.data.matching import as_events
 from everypair.data.splits import check_held_out, hold_out
 
 
 class Entries:
     """The stored entries of a matrix (users × items) as samples, in row-major order, with their times if given.
+
+    Of events it takes the matrix and the times; a search then works in positions, and what it finds is fitted by id
+    with ``OneClassMF(**search.best_params_).fit(events)``.
 
     >>> entries = Entries([[1, 0, 2], [0, 3, 0]])
     >>> len(entries), entries[[0, 2]].toarray().tolist()
@@ -27,8 +31,9 @@ class Entries:
     """
 
     def __init__(self, interactions: Any, times: Any = None) -> None:
-        self.matrix, _ = as_csr(interactions, np.float32, "interactions")
-        self.times = times
+        events = as_events(interactions, "interactions")
+        self.matrix, _ = as_csr(interactions if events is None else events.matrix, np.float32, "interactions")
+        self.times = times if events is None or times is not None else events.times
         self._rows = np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr))
 
     @property

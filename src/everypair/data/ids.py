@@ -7,6 +7,7 @@ characters, and a zero byte in one is a character like any other.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class Ids:
             return False
         if not isinstance(one, str) and not -(2**63) <= one < 2**63:
             return False
-        return bool(self._find(np.array([one], dtype=self.values.dtype))[0] >= 0)
+        return bool(self.places(np.array([one], dtype=self.values.dtype))[0] >= 0)
 
     @property
     def are_strings(self) -> bool:
@@ -148,14 +149,15 @@ class Ids:
             return np.empty(positions.shape, dtype=self.values.dtype)
         if positions.dtype.kind not in "iu":
             raise TypeError(f"indices must be integers, got {positions.dtype}.")
-        if positions.min() < -1 or positions.max() >= len(self):
+        least, most = int(positions.min()), int(positions.max())
+        if least >= 0 and most < len(self):
+            return self.values[positions]
+        if least < -1 or most >= len(self):
             raise ValueError(
-                f"indices must lie in 0 to {len(self) - 1}, got {positions.min()} to {positions.max()}; "
+                f"indices must lie in 0 to {len(self) - 1}, got {least} to {most}; "
                 "only −1, which pads short top-k lists, is allowed besides."
             )
         absent = positions < 0
-        if not absent.any():
-            return self.values[positions]
         whole = isinstance(missing, int | np.integer) and not isinstance(missing, bool)
         named = np.empty(positions.shape, dtype=self.values.dtype if whole else object)
         named[~absent] = self.values[positions[~absent]]
@@ -220,14 +222,18 @@ class Ids:
                 f"These {kind}s are {_KINDS[wanted.dtype.kind]}, but the known ones are "
                 f"{_KINDS[self.values.dtype.kind]}: convert them first."
             )
-        return self._find(wanted)
+        return self.places(wanted)
 
-    def _find(self, wanted: NDArray[Any]) -> NDArray[np.int64]:
+    def places(self, wanted: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the positions of an array of ids of this kind, as :func:`id_array` makes it; −1 for unknown ones.
+
+        >>> Ids(["a", "b"]).places(id_array(["b", "z"], "ids"))
+        array([ 1, -1])
+        """
         if len(self) == 0 or len(wanted) == 0:
             return np.full(len(wanted), -1, dtype=np.int64)
         if self.are_strings:
-            position = self._lookup().get
-            return np.fromiter((position(one, -1) for one in wanted.tolist()), np.int64, len(wanted))
+            return np.fromiter(map(self._lookup().get, wanted.tolist(), repeat(-1)), np.int64, len(wanted))
         order, ascending = self._lookup()
         places = np.minimum(np.searchsorted(ascending, wanted), len(self) - 1)
         return np.where(ascending[places] == wanted, order[places], -1)

@@ -43,11 +43,16 @@ def named_matrix(source: Any, name: str) -> NamedMatrix | None:
     frame = as_frame(source, name)
     if frame is None or not all(isinstance(column, str) for column in frame.columns):
         return None
-    index = nw.maybe_get_index(frame)
-    numbered = index is None or type(index).__name__ == "RangeIndex"
+    index = row_index(frame)
     try:
-        rows = Ids(np.arange(len(frame)) if index is None or numbered else index.to_numpy())
+        rows = Ids(np.arange(len(frame)) if index is None else index.to_numpy())
     except (TypeError, ValueError) as failure:
         raise type(failure)(f"the index of {name}: {failure}") from None
     values = np.column_stack([column.to_numpy() for column in frame.iter_columns()])
     return NamedMatrix(values, rows, Ids(frame.columns))
+
+
+def row_index(frame: nw.DataFrame[Any]) -> Any:
+    """Return the index of a pandas frame, None of frames that have none or number their rows."""
+    index = nw.maybe_get_index(frame)
+    return None if type(index).__name__ == "RangeIndex" else index

@@ -30,6 +30,7 @@ class StoredRows:
     indices: Array
     data: Array
     width: int
+    sound: bool = False  # whether the data were looked at: finite numbers, none of them 0
 
     @classmethod
     def of(cls, matrix: Any) -> StoredRows:
@@ -44,36 +45,46 @@ class StoredRows:
             return cls.of(matrix)
         if len(positions) > MOST_CUT or not matrix.has_sorted_indices:
             return cls.of(sp.csr_array(matrix[positions]))
+        if len(positions) == 1:
+            start, stop = matrix.indptr[positions[0]], matrix.indptr[positions[0] + 1]
+            own = slice(start, stop)
+            return cls(np.array([0, stop - start], np.int64), matrix.indices[own], matrix.data[own], matrix.shape[1])
         starts, stops = matrix.indptr[positions], matrix.indptr[positions + 1]
         indptr = np.zeros(len(positions) + 1, np.int64)
         np.cumsum(stops - starts, out=indptr[1:])
         runs = [slice(start, stop) for start, stop in zip(starts.tolist(), stops.tolist())]
-        if len(runs) == 1:
-            indices, data = matrix.indices[runs[0]], matrix.data[runs[0]]
-        else:
-            indices, data = (
-                np.concatenate([part[:0], *(part[run] for run in runs)]) for part in (matrix.indices, matrix.data)
-            )
+        indices, data = (
+            np.concatenate([part[:0], *(part[run] for run in runs)]) for part in (matrix.indices, matrix.data)
+        )
         return cls(indptr, indices, data, matrix.shape[1])
 
     @classmethod
-    def of_lists(cls, lengths: list[int], columns: NDArray[np.int64], data: Array, width: int) -> StoredRows:
+    def of_lists(
+        cls, lengths: list[int], columns: NDArray[np.int64], data: Array, width: int, sound: bool = False
+    ) -> StoredRows:
         """Rows whose entries come one after the other in any order; what is at one place is added up.
 
         >>> StoredRows.of_lists([3], np.array([4, 1, 4]), np.array([1.0, 1.0, 2.0]), 5)
-        StoredRows(indptr=array([0, 2]), indices=array([1, 4], dtype=int32), data=array([1., 3.]), width=5)
+        StoredRows(indptr=array([0, 2]), indices=array([1, 4], dtype=int32), data=array([1., 3.]), width=5, sound=False)
         """
-        ends = np.zeros(len(lengths) + 1, np.int64)
-        np.cumsum(lengths, out=ends[1:])
-        rows = np.repeat(np.arange(len(lengths)), lengths)
-        order = np.argsort(columns, kind="stable") if len(lengths) == 1 else np.lexsort((columns, rows))
-        rows, columns, data = rows[order], columns[order], data[order]
-        same = (columns[1:] == columns[:-1]) & (rows[1:] == rows[:-1])
+        if len(lengths) == 1:
+            ends, rows = np.array([0, len(columns)], np.int64), None
+            order = columns.argsort(kind="stable")
+        else:
+            ends = np.zeros(len(lengths) + 1, np.int64)
+            np.cumsum(lengths, out=ends[1:])
+            rows = np.repeat(np.arange(len(lengths)), lengths)
+            order = np.lexsort((columns, rows))
+        columns, data = columns[order], data[order]
+        same = columns[1:] == columns[:-1]
+        if rows is not None:
+            same &= rows[1:] == rows[:-1]
         if same.any():
             first = np.flatnonzero(np.concatenate([[True], ~same]))
-            rows, columns, data = rows[first], columns[first], np.add.reduceat(data, first)
-            np.cumsum(np.bincount(rows, minlength=len(lengths)), out=ends[1:])
-        return cls(ends, columns.astype(np.int32 if width <= np.iinfo(np.int32).max else np.int64), data, width)
+            columns, data = columns[first], np.add.reduceat(data, first)
+            owners = np.zeros(len(first), np.int64) if rows is None else rows[first]
+            ends = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(lengths)))])
+        return cls(ends, columns.astype(np.int32 if width <= np.iinfo(np.int32).max else np.int64), data, width, sound)
 
     @classmethod
     def empty(cls, count: int, width: int, dtype: Any) -> StoredRows:

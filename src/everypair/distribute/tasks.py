@@ -16,10 +16,12 @@ from everypair.distribute.settle import run_settled
 
 log = logging.getLogger("everypair.distribute")
 FIRST_WORKER = 10  # seconds
+NO_WORKER = 60  # seconds without any, after which none is waited for
+LOOK = 5  # seconds between two looks whether there is one
 
 
 class LostWorker(RuntimeError):
-    """A task was lost with its worker again and again."""
+    """A task was lost with its worker again and again, or no worker is left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +106,7 @@ class Tasks:
         """Wait for futures and return their results."""
         from distributed import KilledWorker
 
+        self._stay_while_there_are_workers(futures)
         try:
             return list(self.client.gather(list(futures)))
         except KilledWorker as failure:
@@ -132,6 +135,24 @@ class Tasks:
                 f"the cluster has no workers, {FIRST_WORKER} seconds were waited for one: start some first."
             ) from None
         return self._alive()
+
+    def _stay_while_there_are_workers(self, futures: Sequence[Any]) -> None:
+        """Wait until the futures are done, or until no worker has been there for long: then nothing would ever be."""
+        from distributed import CancelledError, wait
+
+        alone = 0
+        while alone < NO_WORKER:
+            try:
+                wait(list(futures), timeout=LOOK)
+                return
+            except TimeoutError:
+                alone = 0 if self._alive() else alone + LOOK
+            except CancelledError:  # gathering says why
+                return
+        raise LostWorker(
+            f"the cluster has had no workers for {NO_WORKER} seconds: start some and fit again; with a ShardCheckpoint "
+            "the training goes on from where it stood."
+        )
 
     def _alive(self) -> list[str]:
         return sorted(self.client.scheduler_info(n_workers=-1)["workers"])

@@ -99,7 +99,7 @@ class Checkpoint:
             raise ModelFileError(f"{self.path} is a {kind}, not a checkpoint: choose another path.")
         self._compare(values, identity)
         try:
-            standing = Standing(**decode(values["standing"], arrays))
+            standing = _checked(Standing(**decode(values["standing"], arrays)))
             memory = decode(values["memory"], arrays)
         except Exception as failure:  # whatever cannot be built from a file is the file's fault
             raise ModelFileError(f"{self.path} cannot be read: {failure}") from failure
@@ -151,6 +151,17 @@ class Checkpoint:
         return ValueError(
             f"{self.path} is a checkpoint of another training: {what}. Delete it to start anew, or choose another path."
         )
+
+
+def _checked(standing: Standing[Any]) -> Standing[Any]:
+    """Where a training stood, if its history and its numbers are such."""
+    history = standing.history
+    if not isinstance(history, list) or not all(isinstance(entry, dict) for entry in history):
+        raise ValueError("its history is not a list of sweeps.")
+    for name in ("best", "stale"):
+        if not isinstance(getattr(standing, name), int | float):
+            raise ValueError(f"{name} is not a number.")
+    return standing
 
 
 def _check_resumable(identity: Any, solver: Any) -> None:

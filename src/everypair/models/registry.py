@@ -34,19 +34,19 @@ class Entry:
 
 
 ESTIMATORS = {
-    "OneClassMF": Entry(
-        f"{RECOMMEND}.one_class",
-        "recommender",
-        "factors over every pair, observed or not: the one to start with",
-        (*FACTORS, "fold_in_items", "explain", *GROWS),
-        state=f"{RECOMMEND}.factorization",
-    ),
     "Blend": Entry(
         f"{RECOMMEND}.blend.blend",
         "recommender",
-        "OneClassMF and ItemItem together: the best lists, for more time",
+        "OneClassMF and ItemItem together: the best lists, untuned; the one to start with",
         ("similar_items", "explain", *GROWS),
         state=f"{RECOMMEND}.blend.state",
+    ),
+    "OneClassMF": Entry(
+        f"{RECOMMEND}.one_class",
+        "recommender",
+        "factors over every pair, observed or not: vectors for both sides, the shortest training",
+        (*FACTORS, "fold_in_items", "explain", *GROWS),
+        state=f"{RECOMMEND}.factorization",
     ),
     "ItemItem": Entry(
         f"{RECOMMEND}.item_item",
@@ -60,6 +60,12 @@ ESTIMATORS = {
         "recommender",
         "items like those a user has, by words or other features: one event is enough",
         ("similar_items", "similar_users", "explain", *GROWS),
+    ),
+    "ContentUsers": Entry(
+        f"{RECOMMEND}.content_users",
+        "recommender",
+        "what users like who are alike by profile, words or friends: for users nobody has seen",
+        ("similar_items", "similar_users", *GROWS),
     ),
     "BPR": Entry(
         f"{RECOMMEND}.rivals.bpr",
@@ -127,6 +133,7 @@ ESTIMATORS = {
     "Maxide": Entry(COMPLETION_RIVALS, "completion", "nuclear norm in the span of features"),
     "SIMC": Entry(COMPLETION_RIVALS, "completion", "side information and low rank, interactive"),
 }
+FIRST = "Blend"  # the recommender to start with, which the command line fits unless it is told another
 RECOMMENDERS = tuple(name for name, entry in ESTIMATORS.items() if entry.family == "recommender")
 
 

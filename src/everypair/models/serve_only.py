@@ -43,6 +43,14 @@ class Dropped:
         return f"Dropped({self.name!r})"
 
 
+def is_serve_only(state: Any) -> bool:
+    """Whether something was left out of a fitted state, of those inside it, or of the fitted models it holds."""
+    values = [getattr(state, one.name) for one in fields(state)]
+    inner = [one.state_ for value in values if isinstance(value, tuple) for one in value if is_estimator(one)]
+    inner += [value for value in values if is_dataclass(value) and not isinstance(value, type)]
+    return any(isinstance(value, Dropped) for value in values) or any(map(is_serve_only, inner))
+
+
 def without_training(state: Any, inside: Callable[[Any], Any]) -> Any:
     """Return a state with marked fields dropped; what is ``None`` stays.
 

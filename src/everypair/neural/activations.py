@@ -1,7 +1,7 @@
 """Activations: σ(z) together with σ'(z), and where it has one, the inverse.
 
 elu        z, below zero e^z − 1       max(0, z) + e − 1 and σ' = e with e = e^{min(z, 0)}: one exponential for both
-relu       max(0, z)
+relu       max(0, z), σ'(0) = 1: rows that begin at 0 would stay there with σ'(0) = 0
 tanh
 identity   z: layers without one are linear
 """
@@ -26,7 +26,7 @@ def _elu(z: Array) -> tuple[Array, Array]:
 
 
 def _relu(z: Array) -> tuple[Array, Array]:
-    return np.maximum(z, 0), (z > 0).astype(z.dtype)
+    return np.maximum(z, 0), (z >= 0).astype(z.dtype)
 
 
 def _tanh(z: Array) -> tuple[Array, Array]:

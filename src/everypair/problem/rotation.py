@@ -4,6 +4,7 @@ all-pairs term diagonal, p_i Σ."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def row_products(rows: Array, positions: Array, matrix: Array, n_threads: int = 
     [[3.0, 4.0]]
     """
     rows, matrix = np.ascontiguousarray(rows), np.ascontiguousarray(matrix)
-    columns = np.arange(len(matrix), dtype=np.int32)
+    columns = every_column(len(matrix))
     out = np.empty((len(positions), matrix.shape[1]), matrix.dtype)
 
     def work(chunk: Chunk, worker: int) -> None:
@@ -51,6 +52,12 @@ def row_products(rows: Array, positions: Array, matrix: Array, n_threads: int = 
     else:
         run_chunks(work, even_chunks(len(out), ROWS_AT_ONCE), n_threads)
     return out
+
+
+@cache
+def every_column(count: int) -> NDArray[np.int32]:
+    """0, 1, …, count − 1."""
+    return np.arange(count, dtype=np.int32)
 
 
 def column_sizes(rotated: Array) -> list[NDArray[np.float64]]:

@@ -17,7 +17,7 @@ from everypair.data.rows import StoredRows
 from everypair.kernels.hide import hide_listed, keep_listed
 
 _EVERY_COLUMN = np.empty(0, dtype=np.int32)
-FEW_ROWS = 32  # to which a short list of hidden items is shown, rather than to leave these out of what is scored
+FEW_ROWS = 64  # to which a short list of hidden items is shown, rather than to leave these out of what is scored
 SHORT = 8  # such a list is at most this share of all items
 
 
@@ -34,23 +34,18 @@ class Pattern:
         """Rows one after the other."""
         return cls(indptr[:-1], indptr, indices)
 
-    @classmethod
-    def shared(cls, items: NDArray[np.int32], rows: int) -> Pattern:
-        """The same list for every row.
-
-        >>> Pattern.shared(np.array([3, 5], dtype=np.int32), 2).begins.tolist()
-        [0, 0]
-        """
-        return cls(np.zeros(rows, np.int64), np.full(rows + 1, len(items), np.int64), items)
-
 
 @dataclass(frozen=True)
 class Filters:
-    """``columns``: the items that are scored at all (None: every one); then what each row may see of them."""
+    """``columns``: the items that are scored at all (None: every one); then what each row may see of them.
+
+    ``blocked`` has a flag per item, for those that no row may see; it is None where ``columns`` leaves them out.
+    """
 
     columns: NDArray[np.int32] | None
     hidden: tuple[Pattern, ...]
     allowed: Pattern | None
+    blocked: NDArray[np.bool_] | None = None
 
     def cursors(self, start: int, stop: int) -> list[NDArray[np.int64]]:
         """Return the reading positions of rows [start, stop) in every pattern, all at the beginning."""
@@ -64,6 +59,8 @@ class Filters:
             hide_listed(tile, first, names, pattern.indptr, pattern.indices, start, cursor)
         if self.allowed is not None:
             keep_listed(tile, first, names, self.allowed.indptr, self.allowed.indices, start, cursors[-1])
+        if self.blocked is not None:
+            tile[:, self.blocked[first : first + tile.shape[1]]] = -np.inf
 
 
 def make_filters(rows: int, n_items: int, exclude: Any, allow: Any, block: Any) -> Filters:
@@ -72,7 +69,7 @@ def make_filters(rows: int, n_items: int, exclude: Any, allow: Any, block: Any) 
     >>> make_filters(2, 4, None, allow=[3, 1], block=[1]).columns
     array([3], dtype=int32)
     """
-    hidden = []
+    hidden, blocked = [], None
     if exclude is not None:
         if not isinstance(exclude, StoredRows) and not sp.issparse(exclude):
             raise TypeError(
@@ -90,14 +87,14 @@ def make_filters(rows: int, n_items: int, exclude: Any, allow: Any, block: Any) 
         if _is_mask(block):
             hidden.append(_pattern(block, "block", rows, n_items))
         else:
-            listed = _item_list(block, "block", n_items)
-            if columns is None and rows <= FEW_ROWS and len(listed) * SHORT <= n_items:
-                hidden.append(Pattern.shared(listed, rows))
+            flags = _item_flags(block, "block", n_items)
+            if columns is not None:
+                columns = columns[~flags[columns]]
+            elif rows <= FEW_ROWS and SHORT * int(np.count_nonzero(flags)) <= n_items:
+                blocked = flags
             else:
-                shown = np.ones(n_items, dtype=bool)
-                shown[listed] = False
-                columns = (np.flatnonzero(shown) if columns is None else columns[shown[columns]]).astype(np.int32)
-    return Filters(columns, tuple(hidden), allowed)
+                columns = np.flatnonzero(~flags).astype(np.int32)
+    return Filters(columns, tuple(hidden), allowed, blocked)
 
 
 def _is_mask(value: Any) -> bool:
@@ -130,6 +127,23 @@ def _pattern(mask: Any, name: str, rows: int, n_items: int, zeros_count: bool = 
 
 
 def _item_list(items: Any, name: str, n_items: int) -> NDArray[np.int32]:
+    """Listed items, ascending and once each."""
+    listed = _listed(items, name, n_items)
+    return (np.flatnonzero(listed) if listed.dtype == bool else np.unique(listed)).astype(np.int32)
+
+
+def _item_flags(items: Any, name: str, n_items: int) -> NDArray[np.bool_]:
+    """Listed items as a flag for every item."""
+    listed = _listed(items, name, n_items)
+    if listed.dtype == bool:
+        return listed
+    flags = np.zeros(n_items, dtype=bool)
+    flags[listed] = True
+    return flags
+
+
+def _listed(items: Any, name: str, n_items: int) -> NDArray[Any]:
+    """Check items: a flag for each, or indices of some."""
     listed = np.asarray(items)
     if listed.ndim != 1:
         raise ValueError(
@@ -139,7 +153,7 @@ def _item_list(items: Any, name: str, n_items: int) -> NDArray[np.int32]:
     if listed.dtype == bool:
         if len(listed) != n_items:
             raise ValueError(f"{name} as a boolean array needs one entry per item, {n_items}, but has {len(listed)}.")
-        return np.flatnonzero(listed).astype(np.int32)
+        return listed
     if len(listed) == 0:
         return np.empty(0, dtype=np.int32)
     if not np.issubdtype(listed.dtype, np.integer):
@@ -147,9 +161,9 @@ def _item_list(items: Any, name: str, n_items: int) -> NDArray[np.int32]:
             f"{name} must hold integer item indices or booleans, got {listed.dtype}; "
             "look ids up first to get their indices."
         )
-    outside = listed[(listed < 0) | (listed >= n_items)]
-    if len(outside):
+    if listed.min() < 0 or listed.max() >= n_items:
+        outside = listed[(listed < 0) | (listed >= n_items)]
         raise ValueError(
             f"{name} names item {outside[0]}, but there are {n_items} items: indices go from 0 to {n_items - 1}."
         )
-    return np.unique(listed).astype(np.int32)
+    return listed

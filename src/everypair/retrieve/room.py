@@ -3,8 +3,7 @@
 Few rows are scored by a compiled loop over items, many by products of BLAS, which are quicker then but round a row
 otherwise when it stands beside others. So these are rough scores, and what may be among a row's n best by them is
 scored once more by the compiled loop: a row's list has the same bits at any number of rows. Two orders of adding up
-the k products of u · v are at most k ε ‖u‖ ‖v‖ apart, ε being the distance of 1 and the next number. Few rows too are
-scored roughly first where factors are many: in bytes (:mod:`everypair.retrieve.rounded`), which bound what is lost.
+the k products of u · v are at most k ε ‖u‖ ‖v‖ apart, ε being the distance of 1 and the next number.
 """
 
 from __future__ import annotations
@@ -14,30 +13,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.kernels.bounded_search import CAUTION
 from everypair.kernels.finish import finish_tile
 from everypair.kernels.product_rows import score_tile
 from everypair.kernels.select import push_tile
-from everypair.retrieve.rounded import RoundedFactors, Words
+from everypair.retrieve.bounded import NO_OFFSETS, NO_SCALE
 from everypair.retrieve.tiles import Tiles
 from everypair.types import Array
 
 if TYPE_CHECKING:
     from everypair.retrieve.scores import Scores
 
-FEW_ROWS = 32  # above it rough scores by BLAS and some exact ones are less work than exact ones alone
+EXACT_ROWS = 32  # above it rough scores by BLAS and some exact ones are less work than exact ones alone
 SPARING = 8  # rough scores are of use where lists are at most this share of all items
-CAUTION = 8  # more units of rounding: for those of scale, offset and the bound itself
-NO_SCALE, NO_OFFSETS = ({np.dtype(d): np.empty(shape, d) for d in (np.float32, np.float64)} for shape in (0, (0, 0)))
 
 
 class Room:
     """A tile of scores, gathered item factors, the offsets of a chunk's rows."""
 
-    def __init__(
-        self, scores: Scores, tiles: Tiles, columns: NDArray[np.int32] | None, rough: bool,
-        rounded: RoundedFactors | None = None,
-    ) -> None:  # fmt: skip
-        self.scores, self.columns, self.rounded = scores, columns, rounded
+    def __init__(self, scores: Scores, tiles: Tiles, columns: NDArray[np.int32] | None, rough: bool) -> None:
+        self.scores, self.columns = scores, columns
         self.rough = rough and scores.index is not None
         self.flat = np.empty(tiles.rows * tiles.width, scores.dtype)
         self.offsets = NO_OFFSETS[scores.dtype]
@@ -47,18 +42,12 @@ class Room:
         rank = 0 if scores.index is None else scores.index.shape[1]
         self.gathered = np.empty((tiles.width if gathers else 0, rank), scores.dtype)
         self.margins = np.empty(0)
-        self.words: Words | None = None
 
     def fill(self, start: int, stop: int) -> None:
         """Make ready for rows [start, stop): write their offsets."""
         if self.scores.fill is not None:
             self.scores.fill(start, stop, self.offsets[: stop - start])
-        self.words = None
-        if self.rounded is not None and self.scores.left is not None:
-            words = Words.of(self.scores.left[start:stop])
-            self.margins = self._margins(start, stop, self.rounded.reach) + 1.01 * words.lost * self.rounded.reach
-            self.words = words if np.isfinite(self.margins).all() else None
-        elif self.rough and self.scores.index is not None:
+        if self.rough and self.scores.index is not None:
             self.margins = self._margins(start, stop, self.scores.index.reach)
 
     def tile(self, start: int, stop: int, first: int, beyond: int) -> Array:
@@ -70,9 +59,7 @@ class Room:
         if left is None or index is None:
             tile[:] = self.offsets[: stop - start, items]
             return tile
-        if self.rounded is not None and self.words is not None:
-            self.rounded.bounds(self.words, first, beyond, tile)
-        elif self.rough:
+        if self.rough:
             if columns is None:
                 factors = index.factors[first:beyond]
             else:
@@ -91,7 +78,7 @@ class Room:
     def push(self, tile: Array, first: int, items: NDArray[np.int32], scores: Array, start: int, stop: int) -> None:
         """Offer a filtered tile to the n best of rows [start, stop)."""
         index, left = self.scores.index, self.scores.left
-        if not (self.rough or self.words is not None) or index is None or left is None:
+        if not self.rough or index is None or left is None:
             push_tile(tile, first, items, scores, start, stop)
             return
         columns = index.every_item if self.columns is None else self.columns

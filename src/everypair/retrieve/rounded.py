@@ -14,35 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.kernels.byte_rows import MOST, bound_tile, round_rows
+from everypair.kernels.byte_rows import round_rows
 from everypair.types import Array
-
-WORD = np.iinfo(np.int16).max
-
-
-class Words(NamedTuple):
-    """Rows in 16 bits with their units, their lengths ‖u_i‖, and ‖u_i − û_i‖."""
-
-    words: NDArray[np.int16]
-    units: NDArray[np.float64]
-    sizes: NDArray[np.float64]
-    lost: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, left: Array) -> Words:
-        """Round rows, so that sums of their products with bytes fit 32 bits.
-
-        >>> Words.of(np.array([[1.0, -0.5]])).words.tolist()
-        [[32767, -16384]]
-        """
-        exact = left.astype(np.float64)
-        most = min(WORD, np.iinfo(np.int32).max // (MOST * left.shape[1]))
-        peaks = np.abs(exact).max(axis=1)
-        units = np.where(peaks > 0, peaks / most, 1.0)
-        rounded = np.rint(exact / units[:, None])
-        gaps = exact - rounded * units[:, None]
-        sizes, lost = (np.sqrt(np.einsum("ij,ij->i", part, part)) for part in (exact, gaps))
-        return cls(rounded.astype(np.int16), units, sizes, lost)
 
 
 class RoundedFactors(NamedTuple):
@@ -71,7 +44,3 @@ class RoundedFactors(NamedTuple):
         farthest = lengths.astype(np.float64) + self.lost
         reach = float((farthest if scale is None else farthest * scale).max(initial=0))
         return self._replace(reach=reach) if np.isfinite(reach) else None
-
-    def bounds(self, rows: Words, first: int, beyond: int, tile: Array) -> None:
-        """Write rough_j + ‖u_i‖ lost_j of items first ≤ j < beyond."""
-        bound_tile(rows.words, rows.units, rows.sizes, self.bytes, self.units, self.lost, first, beyond, tile)

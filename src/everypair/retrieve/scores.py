@@ -21,9 +21,10 @@ from everypair.kernels.product_rows import listed_scores
 from everypair.kernels.select import clear_heaps, sort_heaps
 from everypair.kernels.writable import writable_view
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
-from everypair.retrieve.filters import make_filters
+from everypair.retrieve.bounded import search_by_bounds
+from everypair.retrieve.filters import FEW_ROWS, make_filters
 from everypair.retrieve.index import Index, finite_matrix
-from everypair.retrieve.room import FEW_ROWS, SPARING, Room
+from everypair.retrieve.room import EXACT_ROWS, SPARING, Room
 from everypair.retrieve.tiles import FACTORS_MB, OFFSETS_MB, Tiles, tiles_of_factors, tiles_with_offsets
 from everypair.types import Array
 
@@ -115,7 +116,7 @@ class Scores:
             out[own] += offsets[rows[own] - chunk[0], items[own]]
 
         if self.fill is not None:
-            run_chunks(work, even_chunks(self.rows, FEW_ROWS), n_threads)
+            run_chunks(work, even_chunks(self.rows, EXACT_ROWS), n_threads)
         return out
 
     def top_k(
@@ -132,21 +133,27 @@ class Scores:
         n = checked_n(n)
         threads = resolve_threads(n_threads)
         filters = make_filters(self.rows, self.n_items, exclude, allow, block)
-        columns = filters.columns
-        budget = (FACTORS_MB if self.fill is None else OFFSETS_MB) if memory_mb is None else memory_mb
-        tiles = self._tiles(budget)
+        columns, rounded = filters.columns, None
+        n_scored = self.n_items if columns is None else len(columns)
+        short = n * SPARING <= n_scored
         items = np.empty((self.rows, n), np.int32)
         scores = np.empty((self.rows, n), self.dtype)
-        n_scored = self.n_items if columns is None else len(columns)
-        rooms: dict[int, Room] = {}
-        short, rounded = n * SPARING <= n_scored, None
-        if short and columns is None and self.rows <= FEW_ROWS and self.index is not None:
+        if short and columns is None and self.index is not None:
             rounded = self.index.rounded_by_now(self.rows)
+        if rounded is not None and self.fill is None and self.rows <= FEW_ROWS:
+            if search_by_bounds(self, rounded, filters, (0, self.rows), items, scores):
+                return items, scores
+            rounded = None
+        budget = (FACTORS_MB if self.fill is None else OFFSETS_MB) if memory_mb is None else memory_mb
+        tiles = self._tiles(budget)
+        rooms: dict[int, Room] = {}
 
         def work(chunk: Chunk, worker: int) -> None:
             start, stop = chunk
+            if rounded is not None and search_by_bounds(self, rounded, filters, chunk, items, scores):
+                return
             if worker not in rooms:
-                rooms[worker] = Room(self, tiles, columns, self.rows > FEW_ROWS and short, rounded)
+                rooms[worker] = Room(self, tiles, columns, self.rows > EXACT_ROWS and short)
             room = rooms[worker]
             room.fill(start, stop)
             cursors = filters.cursors(start, stop)
@@ -160,7 +167,7 @@ class Scores:
                 rename_items(items, columns, start, stop)
 
         chunks = even_chunks(self.rows, tiles.rows)
-        if len(chunks) == 1 and self.rows <= FEW_ROWS:  # nothing here calls BLAS, whose threads need no limit
+        if len(chunks) == 1 and self.rows <= EXACT_ROWS:  # nothing here calls BLAS, whose threads need no limit
             work(chunks[0], 0)
         else:
             run_chunks(work, chunks, tiles.threads(threads, budget))

@@ -25,7 +25,7 @@ from everypair.problem.negatives import Negatives
 from everypair.problem.ridge import Ridge
 from everypair.problem.rotation import Axes, column_sizes, row_products
 from everypair.problem.rows import OtherWeights, RowProblem, check_stored_slopes
-from everypair.solvers.half_step import TO_OPTIMUM, Stepping
+from everypair.solvers.half_step import TO_OPTIMUM, Directions, Stepping
 from everypair.types import Array
 
 FEW_PAIRS = 2**12  # that are not worth a thread
@@ -53,6 +53,11 @@ class FixedSide:
         sizes = tree_sum(column_sizes(axes.rotate(factors, n_threads)))
         inside = Gram(axes.basis.T @ gram.matrix @ axes.basis, axes.basis.T @ gram.pull)
         return cls(factors, axes, inside, sizes)
+
+    @cached_property
+    def directions(self) -> Directions:
+        """Its axes as steps see them."""
+        return Directions.of(self.sizes, self.axes.sigma, self.axes.free, self.factors.dtype)
 
     @cached_property
     def rotation(self) -> Array:
@@ -85,7 +90,9 @@ def new_rows(
     ``other_weights`` are the other side's where they were looked at before.
     """
     liked = rows.data > 0
-    counts = np.diff(kept_pointers(rows.indptr, liked))
+    all_liked = bool(liked.all())
+    ends = rows.indptr if all_liked else kept_pointers(rows.indptr, liked)
+    counts = ends[1:] - ends[:-1]
     if weights is not None:
         this_weights = _checked_weights(weights, rows.shape[0])
     else:
@@ -96,11 +103,15 @@ def new_rows(
         value = _checked_values(values, trained, rows.shape[0]), others
     elif values is not None:
         raise ValueError("values are the new rows of a low-rank negative_value; this model has a constant one.")
+    if targets is None:
+        targets = np.ones(len(liked), rows.dtype) if all_liked else np.where(liked, 1, loss.dislike_target)
     return RowProblem.of(
         side,
-        Compressed(rows.indptr, rows.indices.astype(np.int32, copy=False), np.abs(rows.data)),
+        Compressed(
+            rows.indptr, rows.indices.astype(np.int32, copy=False), rows.data if all_liked else np.abs(rows.data)
+        ),
         counts,
-        np.where(liked, 1, loss.dislike_target) if targets is None else targets,
+        targets,
         loss,
         ridge,
         (this_weights, other_weights or (negatives.right if side == LEFT else negatives.left)),
@@ -133,7 +144,7 @@ def solve_to_optimum(problem: RowProblem, other: Array | FixedSide, n_threads: i
         pulls = pulls - fixed.gram.matrix[problem.constant] * axes.free
     inside = replace(problem, indices=indices, other_weights=problem.other_weights[named])
     rotated = row_products(fixed.factors, named, fixed.rotation, n_threads)
-    stepping = Stepping(inside, rotated, fixed.sizes, axes.sigma, axes.free, TO_OPTIMUM[dtype], n_threads)
+    stepping = Stepping(inside, rotated, fixed.directions, TO_OPTIMUM[dtype], n_threads)
 
     def work(chunk: Chunk, worker: int) -> None:
         own = slice(*chunk)

@@ -8,6 +8,7 @@ O(|Ω_i| k) and that diagonal is its preconditioner. Left rows, right rows and r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +85,7 @@ def rotated_half_step(
     dtype, free, basis = this.dtype, axes.free, axes.basis
     rotation = basis.astype(dtype)
     fixed = np.zeros(len(free)) if problem.constant is None else gram.matrix[problem.constant] * free
-    stepping = Stepping(problem, rotated, sizes, axes.sigma, free, steps, n_threads)
+    stepping = Stepping(problem, rotated, Directions.of(sizes, axes.sigma, free, dtype), steps, n_threads)
     new = np.empty_like(this)
     blocks = thread_blocks(this, dtype, n_threads)
 
@@ -103,23 +104,38 @@ def rotated_half_step(
     return new, stepping.values
 
 
+@dataclass(frozen=True)
+class Directions:
+    """The other side's axes in the factors' dtype: eigenvalues, which are learnt, and which hold ``nothing``."""
+
+    sigma: Array
+    mask: Array
+    nothing: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, sizes: NDArray[np.float64], sigma: Array, free: NDArray[np.bool_], dtype: Any) -> Directions:
+        """``sizes`` are those of :func:`rotated_half_step`."""
+        nothing = np.flatnonzero(unspanned(sizes, free, dtype))
+        sigma = sigma.astype(dtype)
+        sigma[nothing] = 0
+        return cls(sigma, free.astype(dtype), nothing)
+
+
 class Stepping:
     """The steps of rows that are in the other side's axes already: half-steps and fold-in take theirs here.
 
-    ``rotated`` and ``sizes`` are those of :func:`rotated_half_step`. Once steps are taken, ``values`` holds each row's
+    ``rotated`` is that of :func:`rotated_half_step`. Once steps are taken, ``values`` holds each row's
     sum over its pairs and ``moved`` whether it is new.
     """
 
     def __init__(
-        self, problem: RowProblem, rotated: Array, sizes: NDArray[np.float64], sigma: Array, free: NDArray[np.bool_],
-        steps: RowSteps, n_threads: int,
-    ) -> None:  # fmt: skip
+        self, problem: RowProblem, rotated: Array, directions: Directions, steps: RowSteps, n_threads: int
+    ) -> None:
         dtype = rotated.dtype
-        self.problem, self.rotated, self.steps = problem, rotated, steps
-        self.nothing = unspanned(sizes, free, dtype)
-        self.sigma, self.mask = sigma.astype(dtype), free.astype(dtype)
-        rotated[:, self.nothing] = self.sigma[self.nothing] = 0
-        self.kernel = steps.kernel(len(free))
+        self.problem, self.rotated, self.directions, self.steps = problem, rotated, directions, steps
+        if len(directions.nothing):
+            rotated[:, directions.nothing] = 0
+        self.kernel = steps.kernel(len(directions.sigma))
         self.loops = problem.loss.loops(problem.weights.dtype, dtype)
         self.scratch = [np.empty((6, problem.longest), dtype) for _ in range(n_threads)]
         self.rounding = float(np.finfo(dtype).eps)
@@ -127,14 +143,15 @@ class Stepping:
 
     def take(self, chunk: Chunk, worker: int, block: Array, pulls: Array, centers: Array | None) -> None:
         """Take the steps of a chunk of rows: ``block`` are their factors, which change, all in the axes."""
-        problem, steps, rows = self.problem, self.steps, slice(*chunk)
+        problem, directions, steps, rows = self.problem, self.directions, self.steps, slice(*chunk)
         linear = problem.this_weights[rows, None] * pulls
-        linear[:, self.nothing] = 0
+        if len(directions.nothing):
+            linear[:, directions.nothing] = 0
         if centers is not None:
             linear += problem.ridge[rows, None] * centers
         self.kernel(
             self.loops, *chunk, problem.indptr, problem.indices, problem.row_weights, problem.row_targets,
-            problem.values, self.rotated, problem.other_weights, problem.this_weights, problem.ridge, self.sigma,
-            self.mask, linear.astype(block.dtype), block, self.values[rows], self.moved[rows], steps.newton, steps.cg,
-            steps.newton_tol, steps.cg_tol, self.rounding, self.scratch[worker],
+            problem.values, self.rotated, problem.other_weights, problem.this_weights, problem.ridge, directions.sigma,
+            directions.mask, linear.astype(block.dtype), block, self.values[rows], self.moved[rows], steps.newton,
+            steps.cg, steps.newton_tol, steps.cg_tol, self.rounding, self.scratch[worker],
         )  # fmt: skip

@@ -91,6 +91,37 @@ class IdContract:
                 assert np.array_equal(mine[0], ids.names(other[0]))
                 assert np.array_equal(mine[1], other[1])
 
+    def test_answers_as_tables(self) -> None:
+        """``output`` and ``set_output`` give a line for each answer, with the ids and numbers of the arrays."""
+        events, users, held_out = named_blocks()
+        model, n = self.make_model().fit(events), 3
+        questions: dict[str, tuple[list[str], list[Any], Any]] = {
+            "recommend": (["user", "item"], users[:2], model.recommend),
+            "similar_users": (["user", "similar_user"], users[:2], getattr(model, "similar_users", None)),
+            "similar_items": (["item", "similar_item"], held_out[:2], getattr(model, "similar_items", None)),
+        }
+        for question, (columns, ids, ask) in questions.items():
+            if question != "recommend" and question not in self.offers:
+                continue
+            names, scores = ask(ids, n=n)
+            table = ask(ids, n=n, output="arrow")
+            assert table.column_names == [*columns, "score", "rank"]
+            assert table[columns[0]].to_pylist() == np.repeat(ids, n).tolist()
+            assert table[columns[1]].to_pylist() == names.ravel().tolist()
+            assert table["score"].to_pylist() == scores.ravel().tolist()
+            assert table["rank"].to_pylist() == [1, 2, 3] * 2
+            model.set_output(transform="arrow")
+            assert ask(ids, n=n) == table
+            assert np.array_equal(ask(ids, n=n, output="default")[0], names)
+            model.set_output(transform="default")
+        with refused(ValueError, match="output must be one of 'default', 'pandas'"):
+            model.recommend(users, output="excel")
+        if "explain" in self.offers and self.explains:
+            why, table = (model.explain(users[0], held_out[0], output=form) for form in (None, "arrow"))
+            assert table["because"].to_pylist() == [*why.items, None]
+            assert table["contribution"].to_pylist() == [*why.contributions, why.base]
+            assert set(zip(table["user"].to_pylist(), table["item"].to_pylist())) == {(users[0], held_out[0])}
+
     def test_reasons_by_id(self) -> None:
         """``explain`` names the items that speak for a score."""
         events, users, held_out = named_blocks()

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from everypair.testing.classifier_basis import labelled_rows
 from everypair.testing.classifier_edges import ClassifierEdges
@@ -81,6 +82,31 @@ class ClassifierContract(ClassifierEdges):
         assert np.array_equal(model.predict(X), scores > model.threshold_)
         assert np.array_equal(model.decision_function(X), scores)
         assert model.predict_topk(X)[0].shape == (60, 5)
+
+    def test_answers_as_tables(self) -> None:
+        """``output`` and ``set_output`` give the same numbers in columns of labels, or line by line."""
+        X, Y = labelled_rows(seed=1)
+        model = self.fitted()
+        asked = ["predict", "predict_scores"] + ["predict_proba"] * ("predict_proba" in self.offers)
+        plain = {name: getattr(model, name)(X) for name in asked}
+        labels, best = model.predict_topk(X, k=4)
+        tables = {name: getattr(model, name)(X, output="arrow") for name in asked}
+        listed = model.predict_topk(X, k=4, output="arrow")
+        score, chosen = model.score(X, Y), clone(model).set_output(transform="arrow")
+        chosen.state_, chosen.n_features_in_ = model.state_, model.n_features_in_
+        for name, table in tables.items():
+            assert table.column_names == [str(label) for label in model.classes_]
+            assert np.array_equal(np.column_stack(table.columns), plain[name])
+            assert clone(chosen)._sklearn_output_config == {"transform": "arrow"}
+            assert getattr(chosen, name)(X) == table
+        assert listed["row"].to_pylist() == np.repeat(np.arange(60), 4).tolist()
+        assert listed["label"].to_pylist() == labels.ravel().tolist()
+        assert listed["score"].to_pylist() == best.ravel().tolist()
+        assert listed["rank"].to_pylist() == [1, 2, 3, 4] * 60
+        assert isinstance(chosen.decision_function(X), np.ndarray)
+        assert chosen.score(X, Y) == score
+        with refused(ValueError, match="output must be one of 'default', 'pandas'"):
+            model.predict(X, output="excel")
 
     def test_probabilities_rise_with_scores(self) -> None:
         """Where there are probabilities they lie in [0, 1] and order as the scores do."""

@@ -202,6 +202,22 @@ class CompletionContract(EstimatorContract):
         assert (np.count_nonzero(best >= 0, axis=1) == np.count_nonzero(~case.mask, axis=1)).all()
         assert set(model.recommend([0], n=2, exclude_seen=False, allow=[3, 4])[0][0].tolist()) == {3, 4}
 
+    def test_answers_as_tables(self) -> None:
+        """``output`` and ``set_output`` give the numbers of the arrays, a column for each column of Y."""
+        model = self.fitted()
+        completed, (best, values) = model.complete(), model.recommend([7, 2], n=3)
+        table, listed = model.complete(output="arrow"), model.recommend([7, 2], n=3, output="arrow")
+        assert table.column_names == [str(column) for column in range(30)]
+        assert np.array_equal(np.column_stack(table.columns), completed)
+        assert listed["row"].to_pylist() == [7] * 3 + [2] * 3
+        assert listed["column"].to_pylist() == best.ravel().tolist()
+        assert listed["score"].to_pylist() == values.ravel().tolist()
+        model.set_output(transform="arrow")
+        assert (model.complete(), model.recommend([7, 2], n=3)) == (table, listed)
+        assert np.array_equal(model.complete(output="default"), completed)
+        with refused(ValueError, match="output must be one of 'default', 'pandas'"):
+            model.complete(output="excel")
+
     def test_score_is_r2_or_auc_at_other_entries(self) -> None:
         """As :func:`~everypair.metrics.completion_metrics` measures it; a matrix of another shape is refused."""
         case, model = self.case(), self.fitted()

@@ -23,6 +23,7 @@ SMALLEST_RANK = 4
 DEGREE_EXPONENTS = (0.125, 0.25, 0.375, 0.5)
 LOGARITHMIC = ("reg", "negative_weight", "feature_reg", "learning_rate", "ratio", "reg_scale")
 SHARES = ("user_exponent",)  # from 0 to 1
+SECOND_WEIGHTS = (0.1, 0.2, 0.3, 0.5, 0.8, 1.2)  # of two models that are blended, beside 1 for the first
 SIDES = ("users", "items")  # parameters whose Side has a feature_reg, which is searched as one number for both
 MIDDLE = 0.5
 
@@ -168,6 +169,8 @@ def with_values(model: Any, values: Mapping[str, Any]) -> Any:
 def resolved(model: Any, fitted: Any, name: str) -> Any:
     """The value of a parameter; of ``"auto"`` the number that it stood for, or both sides' where they agree."""
     value = value_of(model, name)
+    if name == "weights" and value is None:
+        return fitted.weights_
     if not isinstance(value, str) or value != "auto":
         return value
     learnt = getattr(fitted, f"{name}_", None)
@@ -183,7 +186,9 @@ def _default(model: Any, name: str) -> Any:
 
 
 def _dimension(name: str, value: Any, largest_rank: int) -> Dimension | None:
-    if name == "rank":
+    if name == "weights" and isinstance(value, tuple) and len(value) == 2:
+        return Options(tuple(sorted({(1.0, one) for one in SECOND_WEIGHTS} | {value})))
+    if name == "rank" and is_number(value):
         ranks = {min(max(round(times * value), SMALLEST_RANK), largest_rank) for times in RANKS} | {value}
         return Options(tuple(sorted(ranks)))
     if name == "weighting":

@@ -178,8 +178,8 @@ def test_the_path_sees_observed_entries_only(monkeypatch):
     one, two = (MLRM().fit(filled, mask, left_features=A, right_features=C) for filled in (Y, np.where(mask, Y, 1 - Y)))
     assert one.path_ == two.path_
     splits = []
-    original = path_module._split
-    monkeypatch.setattr(path_module, "_split", lambda observed: splits.append(original(observed)) or splits[-1])
+    original = path_module.fifth_held_out
+    monkeypatch.setattr(path_module, "fifth_held_out", lambda observed: splits.append(original(observed)) or splits[-1])
     MLRM().fit(Y, mask, left_features=A, right_features=C)
     kept, held_out = splits[0]
     assert kept.nnz + held_out.nnz == mask.sum()

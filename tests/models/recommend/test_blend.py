@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from everypair import BPR, Blend, ContentItems, ItemItem, OneClassMF, Popularity, load
+from everypair import BPR, Blend, ContentItems, ContentUsers, ItemItem, OneClassMF, Popularity, load
+from everypair.data import split_cold_items
 from everypair.models.recommend.blend.weights import GRID, search_weights
 from everypair.models.registry import ESTIMATORS
 from everypair.testing.recommender import RecommenderContract, block_matrix, group_of
@@ -205,6 +206,69 @@ def test_held_out_by_time(held_out):
     assert len(model.search_) > 2
     with pytest.raises(ValueError, match="needs the times of the stored pairs"):
         Blend(weights="auto", held_out=held_out).fit(MATRIX)
+
+
+def test_held_out_items_are_ranked_among_themselves_by_their_features():
+    random = np.random.default_rng(3)
+    content = np.eye(3)[group_of(np.arange(21), side=1)] + 0.7 * random.random((21, 3))
+    models = [OneClassMF(rank=2, max_iter=4, random_state=0), ContentItems(), Popularity()]
+    model = Blend(models=models, weights="auto", held_out="items", random_state=0).fit(MATRIX, item_features=content)
+    train, test = split_cold_items(MATRIX, 1 / 7, int(np.random.default_rng(0).integers(2**31)))
+    new = np.unique(test.indices)
+    assert len(new) == 3
+    assert not train[:, new].nnz
+    fitted = [clone(one).fit(train, item_features=content) for one in models[:2]]
+    parts = [scaled(one.score_users(), zero)[:, new] for one, zero in zip(fitted, (-1, 0))]
+    truth = test.toarray()[:, new] > 0
+    for row in model.search_:
+        scores = sum(
+            weight * part for weight, part in zip(row["weights"], parts)
+        )  # nobody has a newcomer: popularity 0
+        by_hand = []
+        for user in np.flatnonzero(truth.any(axis=1)):
+            order = np.argsort(-scores[user], kind="stable")
+            gains = 1 / np.log2(np.arange(len(new)) + 2)
+            by_hand.append((truth[user][order] * gains).sum() / gains[: truth[user].sum()].sum())
+        assert row["ndcg@10"] == pytest.approx(np.mean(by_hand), abs=1e-6)
+        assert row["recall@100"] == 1
+    assert model.weights_ in [tuple(row["weights"]) for row in model.search_]
+    fixed = Blend(models=models[1:], weights="auto", held_out="items", random_state=0)
+    with pytest.raises(ValueError, match="ranks items by their features"):
+        fixed.fit(MATRIX)
+
+
+def test_users_known_by_features_alone_are_weighed_otherwise():
+    about = np.eye(3)[group_of(np.arange(44), side=0)] + 0.1
+    matrix = MATRIX.copy()
+    matrix[[5, 40]] = 0  # who are there without events
+    model = Blend(random_state=0).fit(matrix, user_features=about)
+    assert [type(part).__name__ for part in model.models_] == ["OneClassMF", "ItemItem", "ContentUsers"]
+    assert model.weights_ == (1.0, 0.3, 0.0)
+    factors, items, content = model.models_
+    parts = [scaled(factors.score_users(), -1), scaled(items.score_users(), 0), scaled(content.score_users(), 0)]
+    expected = parts[0] + 0.3 * parts[1]
+    expected[[5, 40]] += 0.3 * parts[2][[5, 40]]
+    np.testing.assert_allclose(model.score_users(), expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(model.score_users([5, 7]), expected[[5, 7]], rtol=1e-4, atol=1e-4)
+    assert model.explain(5, 3).score == pytest.approx(expected[5, 3], rel=1e-4)
+    new = about[[0, 20, 43]]
+    told = scaled(factors.score_users(features=new), -1) + 0.3 * scaled(content.score_users(features=new), 0)
+    np.testing.assert_allclose(model.score_users(features=new), told, rtol=1e-4, atol=1e-4)
+    both = model.score_users(interactions=matrix[[0, 20, 43]], features=new)
+    with_events = scaled(factors.score_users(interactions=matrix[[0, 20, 43]], features=new), -1)
+    with_events += 0.3 * scaled(items.score_users(interactions=matrix[[0, 20, 43]]), 0)
+    np.testing.assert_allclose(both, with_events, rtol=1e-4, atol=1e-4)
+    alone = Blend(models=[ContentUsers()]).fit(matrix, user_features=about)
+    assert alone.weights_ == (1.0,)
+    fixed = Blend(models=[OneClassMF(rank=2), ContentUsers()], weights=(1, 0.5), random_state=0)
+    assert fixed.fit(matrix, user_features=about).state_.newcomer_weights is None
+
+
+def test_profiles_that_would_be_large_are_left_out(monkeypatch):
+    about = sp.csr_array(np.eye(3)[group_of(np.arange(44), side=0)])
+    monkeypatch.setattr("everypair.models.recommend.blend.blend.LARGEST_PROFILES", 10)
+    model = Blend(random_state=0).fit(MATRIX, user_features=about)
+    assert [type(part).__name__ for part in model.models_] == ["OneClassMF", "ItemItem"]
 
 
 def test_explanations_add_up():

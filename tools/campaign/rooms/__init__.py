@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from trials import Room
 
-from rooms import answers, faults, files, memory, objective, readers, signals
-
-ROOMS: dict[str, Room] = {
-    module.ROOM.name: module.ROOM for module in (objective, answers, readers, files, faults, memory, signals)
-}
+NAMES = (
+    "objective", "answers", "growth", "labels", "completion", "metrics", "splits", "readers", "round_trips", "machine",
+    "threads", "files", "faults", "memory", "signals", "cluster",
+)  # fmt: skip
+ROOMS: dict[str, Room] = {name: import_module(f"rooms.{name}").ROOM for name in NAMES}

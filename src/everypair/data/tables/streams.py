@@ -89,7 +89,7 @@ def _kind_of_zip(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, OSError) as failure:
+    except (zipfile.BadZipFile, OSError, NotImplementedError) as failure:
         raise ValueError(f"{path} is damaged or cut off: it cannot be unpacked ({failure}).") from None
     if names and all(name.endswith(".npy") for name in names):
         return "npz"

@@ -62,10 +62,8 @@ class ShardCheckpoint:
         if not files.exists(f"{folder}/{MANIFEST}"):
             files.makedirs(folder, exist_ok=True)
             return None
-        with files.open(f"{folder}/{MANIFEST}", "r") as stream:
-            manifest = json.load(stream)
-        if manifest.get("format") != FORMAT:
-            raise ValueError(f"{self.folder} holds a checkpoint of another version: delete it to start anew.")
+        with files.open(f"{folder}/{MANIFEST}", "rb") as stream:
+            manifest = parsed_manifest(self.folder, stream.read())
         plain = _plain(solver)
         now = _described(identity, plain)
         differ = sorted(name for name in now if manifest["training"].get(name) != now[name])
@@ -111,6 +109,65 @@ class ShardCheckpoint:
                 files.rm(old, recursive=True)
 
 
+def parsed_manifest(folder: str, content: bytes) -> dict[str, Any]:
+    """What a manifest says, once it is known to say all that is needed; nothing of it is a path outside the folder.
+
+    >>> parsed_manifest("run-7", b'{"format": 2}')
+    Traceback (most recent call last):
+    ...
+    ValueError: run-7 holds a checkpoint of version 2 of the format, and this EveryPair reads version 1: delete it ...
+    """
+    try:
+        manifest = json.loads(content)
+    except (ValueError, RecursionError) as failure:
+        raise ValueError(f"{folder} holds a damaged checkpoint ({failure}): delete it to start anew.") from None
+    if isinstance(manifest, dict) and manifest.get("format") != FORMAT:
+        raise ValueError(
+            f"{folder} holds a checkpoint of version {manifest.get('format')!r} of the format, and this EveryPair "
+            f"reads version {FORMAT}: delete it to start anew."
+        )
+    match manifest:
+        case {
+            "training": dict(), "sweep": str(sweep), "state": dict(state), "kept": kept, "history": list(history),
+            "best": best, "stale": int(),
+        } if (
+            _is_name(sweep)
+            and _is_state(state)
+            and (kept is None or _is_state(kept))
+            and all(isinstance(entry, dict) for entry in history)
+            and (best is None or isinstance(best, int | float))
+        ):  # fmt: skip
+            return dict(manifest)
+    raise ValueError(f"{folder} holds a checkpoint that is not what was written: delete it to start anew.")
+
+
+def _is_name(name: Any) -> bool:
+    """Whether something is the name of a file, and no path."""
+    return isinstance(name, str) and bool(name) and not {"/", "\\", ":"} & set(name) and name.strip(".") != ""
+
+
+def _is_state(entry: Any, inside: bool = False) -> bool:
+    """Whether an entry of a manifest describes a state: its files by side, its numbers, and one state before it."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("momentum"), bool):
+        return False
+    known = {one.name for one in fields(MomentumState if entry["momentum"] else Factors)} | {"momentum"}
+    needed = {*SIDES, "momentum"}
+    if not needed <= set(entry) <= known:
+        return False
+    for name, value in entry.items():
+        if name in SIDES:
+            good = isinstance(value, list) and all(map(_is_name, value))
+        elif name in PARAMETERS:
+            good = value is None or _is_name(value)
+        elif isinstance(value, dict):
+            good = not inside and _is_state(value, inside=True)
+        else:
+            good = value is None or isinstance(value, bool | int | float | str)
+        if not good:
+            return False
+    return True
+
+
 @dataclass
 class _Folder:
     """Shards of factors as files."""
@@ -152,6 +209,8 @@ class _Folder:
         values: dict[str, Any] = {name: value for name, value in entry.items() if name != "momentum"}
         for name in SIDES:
             side = self.solver.sides[SIDES.index(name)]
+            if len(entry[name]) != len(side.shards):
+                raise ValueError(f"{self.path} has not one file for each of the {len(side.shards)} shards: delete it.")
             read = [
                 self.solver.tasks.task("read-shard", _read, f"{self.path}/{file}", shard, place=place)
                 for file, shard, place in zip(entry[name], side.shards, side.places)

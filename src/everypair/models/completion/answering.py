@@ -8,14 +8,16 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from everypair.check import as_frame
 from everypair.data.ids import Ids, named_filter
-from everypair.data.named_matrix import NamedMatrix, named_matrix
+from everypair.data.named_matrix import NamedMatrix, named_matrix, row_index
 from everypair.data.observed import Observed
 from everypair.features.named_columns import aligned_rows
 from everypair.metrics.completion import entry_metrics
 from everypair.models.completion.data import check_like
 from everypair.models.completion.fitted import EVERY, FittedMatrix
 from everypair.models.estimator import Estimator, FittedAttribute
+from everypair.models.output import DEFAULT, Output, matrix_table, ranked_table
 from everypair.models.parameters import Threads, estimator
 from everypair.parallel import resolve_threads
 from everypair.types import Array64
@@ -40,8 +42,7 @@ class Source(NamedTuple):
         """The state with the names of rows and columns, where Y had some."""
         if self.names is None:
             return state
-        named: Any = replace(state, row_ids=self.names.rows, column_ids=self.names.columns)  # type: ignore[type-var]
-        return named
+        return replace(state, row_ids=self.names.rows, column_ids=self.names.columns)
 
 
 def read_source(Y: Any, mask: Any, left_features: Any, right_features: Any, validation: Any = None) -> Source:
@@ -59,7 +60,7 @@ def read_source(Y: Any, mask: Any, left_features: Any, right_features: Any, vali
 
 
 @estimator
-class Completion(Threads, Estimator):
+class Completion(Threads, Output, Estimator):
     """Base of everything that completes a matrix: questions by name or position, over a fitted state."""
 
     regularisers: ClassVar[tuple[str, ...]] = ()
@@ -67,15 +68,31 @@ class Completion(Threads, Estimator):
     row_ids_ = FittedAttribute()
     column_ids_ = FittedAttribute()
 
-    def complete(self, left_features: Any = None, right_features: Any = None) -> Array64:
+    def complete(self, left_features: Any = None, right_features: Any = None, *, output: str | None = None) -> Array64:
         """Return the completed matrix, dense: rows × columns numbers.
 
         With ``left_features`` its rows are new ones, with ``right_features`` its columns: entities that ``fit`` did not
-        see, known by what the training features' weights N say about them.
+        see, known by what the training features' weights N say about them. ``output`` is the form of this answer, as
+        :meth:`set_output` chooses it for all: a table has the names of the columns, and in pandas those of the rows as
+        its index (others have them in a first column ``row``).
+
+        >>> import pandas as pd
+        >>> from everypair.models.completion.rivals import FPCA
+        >>> stars = pd.DataFrame({"dune": [1.0, 2.0], "heat": [2.0, 4.0]}, index=["ann", "bob"])
+        >>> FPCA(nuclear_reg=0.01).fit(stars).complete(output="pandas").round()
+             dune  heat
+        ann   1.0   2.0
+        bob   2.0   4.0
         """
-        state = self._fitted()
+        state, form = self._fitted(), self._form(output)
         left, right = self._new("left", left_features), self._new("right", right_features)
-        return state.block(EVERY, EVERY, left, right, resolve_threads(self.n_threads))
+        completed = state.block(EVERY, EVERY, left, right, resolve_threads(self.n_threads))
+        if form == DEFAULT:
+            return completed
+        rows, columns = names_of(state.row_ids, left_features), names_of(state.column_ids, right_features)
+        columns = range(completed.shape[1]) if columns is None else columns
+        table: Any = matrix_table(form, completed, columns, rows)
+        return table
 
     def predict(self, rows: ArrayLike, columns: ArrayLike) -> Array64:
         """Return the values of the entries (rows[t], columns[t]), by name or position, without forming the matrix."""
@@ -114,14 +131,16 @@ class Completion(Threads, Estimator):
         block: Any = None,
         *,
         features: Any = None,
+        output: str | None = None,
     ) -> tuple[NDArray[Any], Array64]:
         """Return the ``n`` columns with the greatest values in each row, and the values, both (rows, n).
 
         ``rows``: names or positions (all by default), or describe new rows by their ``features``. ``exclude_seen``
         hides observed entries; ``allow`` and ``block`` are those of :func:`everypair.retrieve.top_k`. Equal values rank
         by ascending column; where fewer than ``n`` columns remain the rest is −1 (None among names) with −inf.
+        ``output`` is the form of this answer: a table has a line for each row and column.
         """
-        state, seen, threads = self._fitted(), None, resolve_threads(self.n_threads)
+        form, state, seen, threads = self._form(output), self._fitted(), None, resolve_threads(self.n_threads)
         if features is not None:
             if rows is not None:
                 raise ValueError("give either rows (known ones) or the features of new ones, not both.")
@@ -136,7 +155,14 @@ class Completion(Threads, Estimator):
         if ids is not None:
             allow, block = named_filter(allow, ids, "column"), named_filter(block, ids, "column")
         columns, values = scores.top_k(n, exclude=seen, allow=allow, block=block, n_threads=self.n_threads)
-        return columns if ids is None else ids.names(columns), np.where(columns < 0, values, state.shown(values))
+        values = np.where(columns < 0, values, state.shown(values))
+        columns = columns if ids is None else ids.names(columns)
+        if form == DEFAULT:
+            return columns, values
+        names = names_of(state.row_ids, features) if rows is None else np.atleast_1d(np.asarray(rows))
+        names = np.arange(len(columns)) if names is None else names
+        table: Any = ranked_table(form, ("row", names), ("column", columns), values)
+        return table
 
     def _entries(self, rows: ArrayLike, columns: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Positions of the entries (rows[t], columns[t])."""
@@ -153,6 +179,19 @@ class Completion(Threads, Estimator):
 
     def _new(self, side: str, features: Any) -> Any:
         return None if features is None else self._fitted().read(side, features)
+
+
+def names_of(known: Ids | None, features: Any) -> Any:
+    """Names of rows or columns: those of training, or those of new ones in the index of their features; None without.
+
+    Rows that are only numbered have no names.
+    """
+    if features is not None:
+        frame = as_frame(features, "features")
+        return None if frame is None else row_index(frame)
+    if known is None or np.array_equal(known.values, np.arange(len(known))):
+        return None
+    return known.values
 
 
 def positions(values: ArrayLike, size: int, kind: str, ids: Ids | None = None) -> NDArray[np.int64]:

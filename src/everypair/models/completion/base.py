@@ -13,18 +13,17 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from everypair import check
 from everypair.data.observed import Observed
-from everypair.metrics.completion import entry_metrics
-from everypair.models.completion.answering import Completion, read_source
+from everypair.models.completion.answering import read_source
 from everypair.models.completion.correction import Correction
 from everypair.models.completion.data import CompletionData, checked_validation
 from everypair.models.completion.fitted import EVERY
 from everypair.models.completion.path import Iterate, PathPoint, Regularisation, search
 from everypair.models.completion.side import CompletionSide
 from everypair.models.completion.state import Completed
+from everypair.models.completion.trained import TrainedCompletion, measuring
 from everypair.models.estimator import FittedAttribute
-from everypair.models.parameters import Sweeping, checked, estimator, parameter, stop_rules
+from everypair.models.parameters import checked, estimator, parameter, stop_rules
 from everypair.parallel import resolve_threads, single_threaded_blas
 from everypair.problem.completion.low_rank import LowRank, entries_of, load_kernels
 from everypair.solvers.loop import Callback, Solver, StopRules, checked_callbacks
@@ -44,7 +43,7 @@ class Decomposition:
 
 
 @estimator
-class CompletionModel(Sweeping, Completion, Generic[Problem, Iterate]):
+class CompletionModel(TrainedCompletion, Generic[Problem, Iterate]):
     """Base of the models of :mod:`everypair.models.completion`: of a problem and of where its solver stands.
 
     Attributes after ``fit``
@@ -58,13 +57,6 @@ class CompletionModel(Sweeping, Completion, Generic[Problem, Iterate]):
     """
 
     max_iter: int = parameter(500)
-    tol: float = parameter(1e-5, "stop when the objective falls by less than this share of itself.", check.tolerance)
-    patience: int | None = parameter(
-        None,
-        'stop after so many iterations without a better ``"auc"`` or ``"r2"`` at the entries of ``validation``; '
-        "the best one is kept.",
-        check.patience,
-    )
 
     fitted_class: ClassVar[type] = Completed
     regularisers: ClassVar[tuple[str, ...]] = ("nuclear_reg", "l1_reg")
@@ -76,10 +68,6 @@ class CompletionModel(Sweeping, Completion, Generic[Problem, Iterate]):
     side_weights_ = FittedAttribute()
     regularisation_ = FittedAttribute()
     path_ = FittedAttribute()
-    history_ = FittedAttribute()
-    objective_ = FittedAttribute()
-    status_ = FittedAttribute()
-    n_iter_ = FittedAttribute()
 
     def _check(self, data: CompletionData) -> None:
         """Refuse data that this model cannot learn from."""
@@ -165,11 +153,8 @@ class CompletionModel(Sweeping, Completion, Generic[Problem, Iterate]):
             warm_up=load_kernels, validate=None if held_out is None else self._measure(problem, data, held_out),
             monitor="r2" if data.observed.levels is None else "auc", identity=(self, data, held_out),
         )  # fmt: skip
-        return replace(
-            self._completed(problem, data, outcome.state), regularisation=regularisation, path=path,
-            history=outcome.history, objective=outcome.state.objective, status=outcome.status,
-            n_iter=len(outcome.history),
-        )  # fmt: skip
+        learnt = self._completed(problem, data, outcome.state).after(outcome)
+        return replace(learnt, regularisation=regularisation, path=path)
 
     @property
     def rank_(self) -> int:
@@ -216,8 +201,9 @@ class CompletionModel(Sweeping, Completion, Generic[Problem, Iterate]):
         parts = self._decomposition(problem, state)
         M, N = parts.low_rank, parts.weights
         completed = Completed(
-            data.observed.to_csr(), M.left, M.values, M.right, None if N is None else sp.csr_array(N),
-            data.left, data.right, parts.adds, self._compared(),
+            observed=data.observed.to_csr(), left_vectors=M.left, singular_values=M.values, right_vectors=M.right,
+            side_weights=None if N is None else sp.csr_array(N), left_side=data.left, right_side=data.right,
+            side_adds=parts.adds, compared=self._compared(),
         )  # fmt: skip
         kind = self._correction(data.observed)
         if kind is None:
@@ -235,13 +221,8 @@ class CompletionModel(Sweeping, Completion, Generic[Problem, Iterate]):
         self, problem: Problem, data: CompletionData, held_out: Observed
     ) -> Callable[[Iterate], dict[str, float]]:
         """Return the function that measures a solver's state at held-out entries."""
-
-        def measure(state: Iterate) -> dict[str, float]:
-            completed = self._completed(problem, data, state)
-            values = completed.entries(held_out, resolve_threads(self.n_threads))
-            return entry_metrics(values, held_out.values, data.observed.levels)
-
-        return measure
+        threads = resolve_threads(self.n_threads)
+        return measuring(held_out, data.observed.levels, lambda state: self._completed(problem, data, state), threads)
 
     def _choose(
         self, data: CompletionData, problem: Problem, automatic: list[str], fixed: Regularisation, rules: StopRules

@@ -13,6 +13,7 @@ from everypair.models.completion.side import CompletionSide
 from everypair.types import Array64
 
 LARGEST = 1e120
+HELD_OUT, FEWEST = 0.2, 20  # share and number of held-out entries
 
 
 @dataclass(frozen=True)
@@ -56,3 +57,14 @@ def check_like(
         raise ValueError(f"{name} must have the shape of {matrix}, {shape}, got {held_out.shape}.")
     if levels is not None and held_out.levels != levels:
         raise ValueError(f"{name} must hold both values of {matrix}, {levels[0]:g} and {levels[1]:g}.")
+
+
+def fifth_held_out(observed: Observed) -> tuple[Observed, Observed] | None:
+    """Observed entries as (kept, held out); ``None`` where those that are held out would say nothing."""
+    out = np.random.default_rng(0).random(observed.nnz) < HELD_OUT
+    if np.count_nonzero(out) < FEWEST:
+        return None
+    kept, held_out = observed.take(~out), observed.take(out)
+    if observed.levels is not None and not (kept.levels == held_out.levels == observed.levels):
+        return None
+    return kept, held_out

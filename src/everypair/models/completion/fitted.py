@@ -6,6 +6,7 @@ where a state has something cheaper.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,13 @@ ROWS_AT_ONCE = 256
 EVERY = slice(None)
 
 
+@dataclass(frozen=True, kw_only=True)
 class FittedMatrix:
-    """Base of fitted states: frozen dataclasses with these fields, whose ``block`` answers."""
+    """Base of fitted states, whose ``block`` answers; rows and columns may have names."""
 
     observed: Any
-    row_ids: Ids | None
-    column_ids: Ids | None
+    row_ids: Ids | None = None
+    column_ids: Ids | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,14 +11,14 @@ from numpy.typing import ArrayLike
 
 from everypair import check
 from everypair.data.observed import Observed
-from everypair.metrics.completion import entry_metrics
-from everypair.models.completion.answering import Completion, read_source
+from everypair.models.completion.answering import read_source
 from everypair.models.completion.data import checked_validation
 from everypair.models.completion.gaussian_state import GaussianMatrix
 from everypair.models.completion.kernel_side import KernelSide
 from everypair.models.completion.offsets import Offsets
+from everypair.models.completion.trained import TrainedCompletion, measuring
 from everypair.models.estimator import FittedAttribute
-from everypair.models.parameters import Sweeping, checked, estimator, number, parameter, stop_rules
+from everypair.models.parameters import checked, estimator, number, parameter, stop_rules
 from everypair.parallel import resolve_threads, single_threaded_blas
 from everypair.solvers.completion.gaussian_rows import CovarianceSteps, GaussianRowsProblem, GaussianRowsState
 from everypair.solvers.loop import Callback, checked_callbacks
@@ -32,7 +31,7 @@ LENGTH = 2.5  # η
 
 
 @estimator
-class GaussianRatings(Sweeping, Completion):
+class GaussianRatings(TrainedCompletion):
     """Ratings as draws of one normal distribution, y_i = μ + x_i + e, x_i ~ N(0, Σ): E(y_ij | all that i rated).
 
     μ are shrunk means of the columns; Σ, what columns have in common over all rows (a row's own level, factors and
@@ -69,12 +68,7 @@ class GaussianRatings(Sweeping, Completion):
     )  # fmt: skip
     prior_rows: float = parameter(400.0, "ν: the prior of Σ counts as much as so many rows.", number(above=0))
     max_iter: int = parameter(8)
-    tol: float = parameter(0.0, "stop when the objective changes by less than this share of itself.", check.tolerance)
-    patience: int | None = parameter(
-        None,
-        'stop after so many sweeps without a better ``"r2"`` at the entries of ``validation``; the best is kept.',
-        check.patience,
-    )
+    tol: float = parameter(0.0)
 
     fitted_class: ClassVar[type] = GaussianMatrix
     regularisers: ClassVar[tuple[str, ...]] = ("noise", "prior_rows")
@@ -82,10 +76,6 @@ class GaussianRatings(Sweeping, Completion):
     mean_ = FittedAttribute()
     covariance_ = FittedAttribute()
     calibration_ = FittedAttribute()
-    history_ = FittedAttribute()
-    objective_ = FittedAttribute()
-    status_ = FittedAttribute()
-    n_iter_ = FittedAttribute()
 
     def fit(
         self,
@@ -128,22 +118,12 @@ class GaussianRatings(Sweeping, Completion):
             def fitted(state: GaussianRowsState) -> GaussianMatrix:
                 return _fitted(observed, problem, state, mean, variance, side)
 
-            def measure(state: GaussianRowsState) -> dict[str, float]:
-                assert held_out is not None
-                return entry_metrics(fitted(state).entries(held_out, threads), held_out.values, None)
-
             outcome = train(
                 CovarianceSteps(problem, LENGTH), GaussianRowsState(problem.prior), rules, callbacks=callbacks,
-                verbose=self.verbose, validate=None if held_out is None else measure, monitor="r2",
-                identity=(self, observed, side, held_out),
+                verbose=self.verbose, validate=None if held_out is None else measuring(held_out, None, fitted, threads),
+                monitor="r2", identity=(self, observed, side, held_out),
             )  # fmt: skip
-            learnt = fitted(outcome.state)
-        self.state_ = source.named(
-            replace(
-                learnt, history=outcome.history, objective=outcome.state.objective, status=outcome.status,
-                n_iter=len(outcome.history),
-            )
-        )  # fmt: skip
+            self.state_ = source.named(fitted(outcome.state).after(outcome))
         return self
 
     def interval(self, rows: ArrayLike, columns: ArrayLike, coverage: float = 0.9) -> tuple[Array64, Array64]:

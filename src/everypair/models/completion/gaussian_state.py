@@ -6,32 +6,28 @@ var  = κ (Σ_jj − Σ_jo G_i Σ_oj + σ²)      κ: how much larger left-out e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from everypair.data.ids import Ids
 from everypair.data.observed import Observed
 from everypair.models.codec import storable
-from everypair.models.completion.fitted import FittedMatrix
 from everypair.models.completion.kernel_side import KernelSide
-from everypair.models.serve_only import TRAINING_ONLY
+from everypair.models.completion.trained import TrainedMatrix
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.parallel import single_threaded_blas
 from everypair.solvers.completion.gaussian_rows import fit_row
-from everypair.solvers.loop import Status
 from everypair.types import Array64
 
 
 @storable
 @dataclass(frozen=True, kw_only=True)
-class GaussianMatrix(FittedMatrix):
+class GaussianMatrix(TrainedMatrix):
     """The fitted state; ``common`` and ``alike`` are the prior's covariances of any two columns and of like ones."""
 
-    observed: Any
     mean: Array64
     covariance: Array64
     weights: Any
@@ -42,12 +38,6 @@ class GaussianMatrix(FittedMatrix):
     right_side: KernelSide | None
     low: float
     high: float
-    history: list[dict[str, Any]] | None = field(default=None, metadata=TRAINING_ONLY)
-    objective: float | None = None
-    status: Status | None = None
-    n_iter: int = 0
-    row_ids: Ids | None = None
-    column_ids: Ids | None = None
 
     def check(self) -> None:
         """Refuse parts that do not fit each other."""

@@ -22,6 +22,7 @@ import numpy as np
 
 from everypair.data.observed import Observed
 from everypair.features.ridge_weights import choose_ridge, feature_norms
+from everypair.models.completion.data import fifth_held_out
 from everypair.models.completion.kernel_side import KernelSide
 from everypair.models.completion.offsets import Offsets
 from everypair.solvers.kernel_ridge.covariance import learn_covariance
@@ -34,7 +35,6 @@ from everypair.types import Array64
 RIDGES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 LEAST_CLASSES, LEAST_PROFILES, LEAST_COVARIANCE = 0.03, 0.24, 0.1  # λ of two values, and after the first stage
 PROFILE_SHARE, PROFILE_ROUNDS = 0.54, 2
-HELD_OUT, FEWEST = 0.2, 20  # share and number of held-out entries
 TOL = 1e-3  # of the last solution
 Watch = Callable[[int, str], None]
 FIRST: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class MaskedKernelLearner:
 
     def choose(self, ridge: float) -> tuple[tuple[str, ...], dict[str, float]]:
         """The recipe of the least squared error at held-out observed entries, and all errors, scaled."""
-        recipes, split = self.recipes(), _split(self.observed)
+        recipes, split = self.recipes(), fifth_held_out(self.observed)
         if split is None or len(recipes) == 1:
             return FIRST, {}
         kept, held_out = split
@@ -184,14 +184,3 @@ class MaskedKernelLearner:
         system = replace(system, right=covariance)
         a = self._solve(system, offsets, a)
         return Learnt(offsets, offsets.values(system.completed(a)), a, self.left, self.right, covariance)
-
-
-def _split(observed: Observed) -> tuple[Observed, Observed] | None:
-    """(kept, held out); ``None`` where the held-out entries would say nothing."""
-    out = np.random.default_rng(0).random(observed.nnz) < HELD_OUT
-    if np.count_nonzero(out) < FEWEST:
-        return None
-    kept, held_out = observed.take(~out), observed.take(out)
-    if observed.levels is not None and not (kept.levels == held_out.levels == observed.levels):
-        return None
-    return kept, held_out

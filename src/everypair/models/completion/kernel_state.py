@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.data.ids import Ids
 from everypair.models.codec import storable
 from everypair.models.completion.fitted import FittedMatrix
 from everypair.models.completion.kernel_side import KernelSide
@@ -31,7 +30,6 @@ from everypair.types import Array64
 class KernelCompleted(FittedMatrix):
     """The fitted state; ``covariance`` is that of the side without features where it was learnt."""
 
-    observed: Any
     completed: Array64
     coefficients: Any
     offsets: Offsets
@@ -41,8 +39,6 @@ class KernelCompleted(FittedMatrix):
     reg: float
     refinements: tuple[str, ...]
     errors: dict[str, float] | None = field(default=None, metadata=TRAINING_ONLY)
-    row_ids: Ids | None = None
-    column_ids: Ids | None = None
 
     def check(self) -> None:
         """Refuse parts that do not fit each other."""

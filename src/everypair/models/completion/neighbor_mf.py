@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,14 +10,13 @@ from numpy.typing import NDArray
 
 from everypair import check
 from everypair.data.observed import Observed
-from everypair.metrics.completion import entry_metrics
-from everypair.models.completion.answering import Completion, read_source
+from everypair.models.completion.answering import read_source
 from everypair.models.completion.data import checked_validation
 from everypair.models.completion.kernel_side import KernelSide, checked_kernel, read_sides
 from everypair.models.completion.neighbor_state import NeighborFactors
 from everypair.models.completion.neighbors import mean_of_nearest, neighbor_laplacian
-from everypair.models.estimator import FittedAttribute
-from everypair.models.parameters import Seeded, Sweeping, checked, estimator, number, parameter, stop_rules
+from everypair.models.completion.trained import TrainedCompletion, measuring
+from everypair.models.parameters import Seeded, checked, estimator, number, parameter, stop_rules
 from everypair.parallel import resolve_threads, single_threaded_blas
 from everypair.problem.completion.low_rank import load_kernels
 from everypair.solvers.completion.neighborhood import AdaptiveSteps, NeighborhoodProblem, NeighborhoodState
@@ -28,7 +26,7 @@ from everypair.types import Array64
 
 
 @estimator
-class NeighborMF(Sweeping, Seeded, Completion):
+class NeighborMF(TrainedCompletion, Seeded):
     """Tested pairs of two values: Σ_Ω w (log(1 + e^s) − y s) + ½λ(‖U‖² + ‖V‖²) + ½α(tr UᵀL_rU + tr VᵀL_cV), s = u·v.
 
     Factors are alike where entities are each other's neighbours; one without an observed positive gets the mean of its
@@ -62,20 +60,9 @@ class NeighborMF(Sweeping, Seeded, Completion):
     neighbors: int = parameter(5, "k, the nearest that count.", check.integer)
     learning_rate: float = parameter(0.5, "θ, the length of AdaGrad's steps.", number(above=0))
     max_iter: int = parameter(100)
-    tol: float = parameter(1e-5, "stop when the objective changes by less than this share of itself.", check.tolerance)
-    patience: int | None = parameter(
-        None,
-        'stop after so many steps without a better ``"auc"`` at the entries of ``validation``; the best is kept.',
-        check.patience,
-    )
 
     fitted_class: ClassVar[type] = NeighborFactors
     regularisers: ClassVar[tuple[str, ...]] = ("reg", "graph_reg")
-
-    history_ = FittedAttribute()
-    objective_ = FittedAttribute()
-    status_ = FittedAttribute()
-    n_iter_ = FittedAttribute()
 
     def fit(
         self,
@@ -113,21 +100,13 @@ class NeighborMF(Sweeping, Seeded, Completion):
             def fitted(state: NeighborhoodState) -> NeighborFactors:
                 return _fitted(observed, problem, state, sides, parameters.neighbors)
 
-            def measure(state: NeighborhoodState) -> dict[str, float]:
-                assert held_out is not None
-                return entry_metrics(fitted(state).entries(held_out, threads), held_out.values, observed.levels)
-
             outcome = train(
                 AdaptiveSteps(problem, parameters.learning_rate), start, rules, callbacks=callbacks,
-                verbose=self.verbose, warm_up=load_kernels, validate=None if held_out is None else measure,
+                verbose=self.verbose, warm_up=load_kernels,
+                validate=None if held_out is None else measuring(held_out, observed.levels, fitted, threads),
                 monitor="auc", identity=(self, observed, sides, held_out),
             )  # fmt: skip
-        self.state_ = source.named(
-            replace(
-                fitted(outcome.state), history=outcome.history, objective=outcome.state.objective,
-                status=outcome.status, n_iter=len(outcome.history),
-            )
-        )  # fmt: skip
+        self.state_ = source.named(fitted(outcome.state).after(outcome))
         return self
 
 

@@ -5,23 +5,20 @@ y_ij = low + (high − low) σ(u_i · v_j);   a new entity: the mean of the fact
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.data.ids import Ids
 from everypair.models.codec import storable
-from everypair.models.completion.fitted import FittedMatrix
 from everypair.models.completion.kernel_side import KernelSide
 from everypair.models.completion.neighbors import mean_of_nearest
-from everypair.models.serve_only import TRAINING_ONLY
+from everypair.models.completion.trained import TrainedMatrix
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.parallel import blocked_product
 from everypair.retrieve.scores import Scores
 from everypair.solvers.completion.neighborhood import probability
-from everypair.solvers.loop import Status
 from everypair.types import Array64
 
 BLOCK_ROWS = 256
@@ -29,10 +26,9 @@ BLOCK_ROWS = 256
 
 @storable
 @dataclass(frozen=True, kw_only=True)
-class NeighborFactors(FittedMatrix):
+class NeighborFactors(TrainedMatrix):
     """The fitted state; ``left_known`` and ``right_known`` are the positions of entities with a positive."""
 
-    observed: Any
     left: Array64
     right: Array64
     left_known: NDArray[np.int64]
@@ -42,12 +38,6 @@ class NeighborFactors(FittedMatrix):
     neighbors: int
     low: float
     high: float
-    history: list[dict[str, Any]] | None = field(default=None, metadata=TRAINING_ONLY)
-    objective: float | None = None
-    status: Status | None = None
-    n_iter: int = 0
-    row_ids: Ids | None = None
-    column_ids: Ids | None = None
 
     def check(self) -> None:
         """Refuse factors that do not fit each other or the observed entries."""

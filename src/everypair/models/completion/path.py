@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Generic, Protocol, Self, TypeVar
 
-import numpy as np
-
 from everypair.data.observed import Observed
+from everypair.models.completion.data import fifth_held_out
 from everypair.solvers.loop import Solver, Status, StopRules, run
 from everypair.solvers.state import State
 
@@ -26,8 +25,6 @@ SHARES = {
     "reg": (0.01, 0.03, 0.08, 0.2, 0.5),  # not convex: factors that a strong one made vanish do not come back
 }
 USUAL = {"nuclear_reg": 0.5, "l1_reg": 0.03, "reg": 0.08}  # where too little is observed to hold anything out
-HELD_OUT = 0.2
-FEWEST = 20  # held-out entries
 WORSE = 2  # points in a row that are worse than the best before them end a walk
 ITERATIONS = 60
 TOLERANCE = 1e-3
@@ -65,7 +62,7 @@ def search(
     """Return the best values of the ``automatic`` regularisers, every point tried, and the best point's state."""
     usual = {name: USUAL[name] * strongest[name] for name in automatic}
     automatic = [name for name in automatic if strongest[name] > 0]  # zero: there is nothing to regularise
-    split = _split(observed)
+    split = fifth_held_out(observed)
     if split is None or not automatic:
         return usual, [], None
     point = prepare(*split)
@@ -101,14 +98,3 @@ def search(
             if len(seen) > WORSE and max(seen[-WORSE:]) < max(seen[:-WORSE]):
                 break
     return best[1], tried, best[2]
-
-
-def _split(observed: Observed) -> tuple[Observed, Observed] | None:
-    """(kept, held out); ``None`` where the held-out entries would say nothing."""
-    out = np.random.default_rng(0).random(observed.nnz) < HELD_OUT
-    if np.count_nonzero(out) < FEWEST:
-        return None
-    kept, held_out = observed.take(~out), observed.take(out)
-    if observed.levels is not None and not (kept.levels == held_out.levels == observed.levels):
-        return None
-    return kept, held_out

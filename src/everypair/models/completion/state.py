@@ -14,19 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from everypair.data.ids import Ids
 from everypair.data.observed import Observed
 from everypair.models.codec import storable
 from everypair.models.completion.correction import Correction
-from everypair.models.completion.fitted import EVERY, FittedMatrix
+from everypair.models.completion.fitted import EVERY
 from everypair.models.completion.levels import Levels
 from everypair.models.completion.side import CompletionSide
+from everypair.models.completion.trained import TrainedMatrix
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.models.state_checks import check_array, check_matrix
 from everypair.parallel import blocked_product, even_chunks
 from everypair.problem.completion.low_rank import entries_of
 from everypair.retrieve.scores import Scores
-from everypair.solvers.loop import Status
 from everypair.types import Array64
 
 BLOCK_ROWS = 256
@@ -34,11 +33,10 @@ PAIRS_AT_ONCE = 2**16
 
 
 @storable
-@dataclass(frozen=True)
-class Completed(FittedMatrix):
+@dataclass(frozen=True, kw_only=True)
+class Completed(TrainedMatrix):
     """The fitted state; see :class:`~everypair.models.completion.base.CompletionModel` for its attributes."""
 
-    observed: Any
     left_vectors: Array64
     singular_values: Array64
     right_vectors: Array64
@@ -51,12 +49,6 @@ class Completed(FittedMatrix):
     offsets: Levels | None = None
     regularisation: dict[str, float] | None = None
     path: list[dict[str, float]] | None = field(default=None, metadata=TRAINING_ONLY)
-    history: list[dict[str, Any]] | None = field(default=None, metadata=TRAINING_ONLY)
-    objective: float | None = None
-    status: Status | None = None
-    n_iter: int = 0
-    row_ids: Ids | None = None
-    column_ids: Ids | None = None
 
     def check(self) -> None:
         """Refuse factors that do not fit each other or the observed entries."""

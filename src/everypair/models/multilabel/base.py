@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import validate_data
 
 from everypair import check
@@ -21,12 +22,14 @@ from everypair.check import as_frame
 from everypair.data.ids import Ids
 from everypair.data.label_names import check_rows_together, named_labels
 from everypair.data.labels import Labels
+from everypair.data.named_matrix import row_index
 from everypair.features.scaling import check_size, prepare_features
 from everypair.kernels.select import select_top
 from everypair.models.codec import storable
 from everypair.models.estimator import Estimator, FittedAttribute
 from everypair.models.multilabel.scoring import LabelModel, all_scores, by_blocks
 from everypair.models.multilabel.threshold import best_threshold, held_out_rows
+from everypair.models.output import DEFAULT, Output, matrix_table, ranked_table
 from everypair.models.parameters import Threads, checked, estimator, one_of, or_auto, parameter
 from everypair.models.state_checks import check_count
 from everypair.parallel import resolve_threads
@@ -101,7 +104,7 @@ class MissingLabels:
 
 
 @estimator
-class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
+class MultiLabelClassifier(Threads, Output, ClassifierMixin, Estimator):
     """Base of multi-label classifiers in scikit-learn's contract.
 
     A subclass declares its parameters and implements
@@ -190,22 +193,23 @@ class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
         self.state_ = ClassifierState(model, form.n_labels, threshold, form.sparse, form.dtype, form.names)
         return self
 
-    def predict_scores(self, X: Any) -> Array:
+    def predict_scores(self, X: Any, *, output: str | None = None) -> Array:
         """Scores (n × L): the greater, the likelier that the row has the label."""
-        features, state = self._checked_features(X), self._fitted()
-        return all_scores(state.model, features, resolve_threads(self.n_threads))
+        form, features, state = self._form(output), self._checked_features(X), self._fitted()
+        return self._as_table(form, X, all_scores(state.model, features, resolve_threads(self.n_threads)))
 
     def decision_function(self, X: Any) -> Array:
-        """Scores (n × L), the same as ``predict_scores``."""
-        return self.predict_scores(X)
+        """Scores (n × L), those of ``predict_scores``, always as an array."""
+        return self.predict_scores(X, output=DEFAULT)
 
-    def predict_topk(self, X: Any, k: int = 5) -> tuple[Array, Array]:
+    def predict_topk(self, X: Any, k: int = 5, *, output: str | None = None) -> tuple[Array, Array]:
         """Return the ``k`` best labels of each row, by name if they have names, and their scores, both n × k.
 
         Equal scores rank by ascending label; where there are fewer than ``k`` labels the rest is −1 (None among names)
-        with −inf. Memory is bounded: no more than a few rows' scores are held at once.
+        with −inf. Memory is bounded: no more than a few rows' scores are held at once. ``output`` is the form of this
+        answer, as :meth:`set_output` chooses it for all: a table has a line for each row and label.
         """
-        k = check.integer("k", k)
+        form, k = self._form(output), check.integer("k", k)
         features, state = self._checked_features(X), self._fitted()
 
         def best(scores: Array) -> tuple[NDArray[np.int32], Array]:
@@ -215,22 +219,37 @@ class MultiLabelClassifier(Threads, ClassifierMixin, Estimator):
 
         blocks = by_blocks(state.model, features, best, resolve_threads(self.n_threads))
         labels, scores = (np.concatenate(arrays) for arrays in zip(*blocks))
-        return labels if state.label_names is None else state.label_names.names(labels), scores
+        labels = labels if state.label_names is None else state.label_names.names(labels)
+        if form == DEFAULT:
+            return labels, scores
+        index = _index_of(X)
+        rows = np.arange(len(labels)) if index is None else index
+        table: Any = ranked_table(form, ("row", rows), ("label", labels), scores)
+        return table
 
-    def predict(self, X: Any) -> Any:
-        """Labels (n × L of zeros and ones) whose score exceeds ``threshold_``; sparse where Y was sparse in ``fit``."""
-        features, state = self._checked_features(X), self._fitted()
+    def predict(self, X: Any, *, output: str | None = None) -> Any:
+        """Labels (n × L of zeros and ones) whose score exceeds ``threshold_``; sparse where Y was sparse in ``fit``.
+
+        As a table (``output``) they are a column for each label, and in pandas the rows have the index of X.
+        """
+        form, features, state = self._form(output), self._checked_features(X), self._fitted()
         threads = resolve_threads(self.n_threads)
         blocks = by_blocks(state.model, features, lambda scores: sp.csr_array(scores > state.threshold), threads)
         predicted = sp.vstack(blocks, format="csr").astype(state.label_dtype)
-        return predicted if state.sparse_labels else predicted.toarray()
+        if form == DEFAULT and state.sparse_labels:
+            return predicted
+        return self._as_table(form, X, predicted.toarray())
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows of which every label is predicted; labels with names are matched by name."""
         names = self._fitted().label_names
         check_rows_together(X, y)
         truth = y if names is None else named_labels(y, names)[0]
-        return float(super().score(X, truth, sample_weight))
+        return float(accuracy_score(truth, self.predict(X, output=DEFAULT), sample_weight=sample_weight))
+
+    def _as_table(self, form: str, X: Any, values: Array) -> Any:
+        """Rows × labels in a form."""
+        return values if form == DEFAULT else matrix_table(form, values, self._fitted().classes, _index_of(X))
 
     def _fit(
         self,
@@ -304,6 +323,12 @@ class LinearClassifier(MultiLabelClassifier):
     def _number_type(self) -> Any:
         """What the model's numbers are."""
         return np.float64
+
+
+def _index_of(X: Any) -> Any:
+    """The index of X, where that is a frame whose rows have names."""
+    frame = as_frame(X, "X")
+    return None if frame is None else row_index(frame)
 
 
 def _checked_weights(sample_weight: Any, n: int) -> NDArray[np.float64] | None:

@@ -107,11 +107,11 @@ class KernelLabels(MissingLabels, MultiLabelClassifier):
             model, threshold = KernelLearner(_settings(parameters), rows, clock, progress).fit()
         return self._keep(model, threshold if parameters.threshold is None else parameters.threshold, form)
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, *, output: str | None = None) -> Array:
         """Probability of each label, n × L: the share of positives among left-out rows with such a score."""
-        features, state = self._checked_features(X), self._fitted()
-        calibration = state.model.calibration
-        return np.concatenate(by_blocks(state.model, features, calibration, resolve_threads(self.n_threads)))
+        form, features, state = self._form(output), self._checked_features(X), self._fitted()
+        blocks = by_blocks(state.model, features, state.model.calibration, resolve_threads(self.n_threads))
+        return self._as_table(form, X, np.concatenate(blocks))
 
     def _prepared(self, X: Any) -> Any:
         """As they are: the model scales them itself."""

@@ -243,13 +243,14 @@ class MultiLabelMF(Training, MissingLabels, LinearClassifier):
         return _sized(preparation(rows), self.dtype)
 
     @available_if(lambda model: get_loss(model.loss).probabilistic)
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any, *, output: str | None = None) -> Array:
         """1 / (1 + e^{−s}), n × L; only for the logistic loss.
 
         The probability of a label as far as the loss goes: a ridge pulls it to ½, and a ``negative_weight`` or
         ``negative_value`` of one's own shifts it for all labels alike. Calibrate it where numbers matter.
         """
-        return np.asarray(expit(self.predict_scores(X)))
+        form = self._form(output)
+        return self._as_table(form, X, np.asarray(expit(self.decision_function(X))))
 
 
 def _sized(features: Any, dtype: Any) -> Any:

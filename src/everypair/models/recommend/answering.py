@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from everypair.check import integer, one_of
 from everypair.data.ids import Ids
 from everypair.data.item_table import ItemTable
-from everypair.models.recommend.answers import DEFAULT, checked_form, form_of, named, ranked_table
+from everypair.models.output import DEFAULT, Output, ranked_table
 from everypair.models.recommend.by_id import (
     Described,
     described,
@@ -38,7 +38,7 @@ from everypair.models.recommend.choice import (
     vectors_for,
 )
 from everypair.models.recommend.every_question import ask_everything
-from everypair.models.recommend.explanation import Explanation
+from everypair.models.recommend.explanation import Explanation, explained_table
 from everypair.models.recommend.fitted import Answer, ComparesItems, ComparesUsers, Newcomers, Prepares
 from everypair.models.recommend.positions import KINDS
 from everypair.models.recommend.update import Update, further, updated, with_longer_table, with_newcomers
@@ -49,7 +49,7 @@ from everypair.retrieve.similar import cosines_of
 from everypair.types import Array
 
 
-class Answering:
+class Answering(Output):
     """What a model with a fitted value ``state_`` answers."""
 
     state_: Any
@@ -106,7 +106,7 @@ class Answering:
         """
         state = self._fitted()
         one_of("unknown", unknown, ("error", "ignore"))
-        form = form_of(self) if output is None else checked_form(output)
+        form = self._form(output)
         places, known = None, users
         if unknown == "ignore" and users is not None:
             known, places = known_users(state, users)
@@ -192,29 +192,35 @@ class Answering:
         return view
 
     @only_where("similar_items")
-    def similar_items(self, items: ArrayLike, n: int = 10) -> tuple[NDArray[Any], Array]:
+    def similar_items(self, items: ArrayLike, n: int = 10, *, output: str | None = None) -> tuple[NDArray[Any], Array]:
         """Return the ``n`` items nearest to each of ``items`` by cosine, itself left out, and the cosines."""
         state: ComparesItems = self._fitted()
-        return self._nearest(state, RIGHT, items, n)
+        return self._nearest(state, RIGHT, items, n, self._form(output))
 
     @only_where("similar_users")
-    def similar_users(self, users: ArrayLike, n: int = 10) -> tuple[NDArray[Any], Array]:
+    def similar_users(self, users: ArrayLike, n: int = 10, *, output: str | None = None) -> tuple[NDArray[Any], Array]:
         """Return the ``n`` users nearest to each of ``users`` by cosine, itself left out, and the cosines."""
         state: ComparesUsers = self._fitted()
-        return self._nearest(state, LEFT, users, n)
+        return self._nearest(state, LEFT, users, n, self._form(output))
 
     @only_where("explain")
-    def explain(self, user: Any, item: Any, n: int | None = None) -> Explanation:
+    def explain(self, user: Any, item: Any, n: int | None = None, *, output: str | None = None) -> Explanation:
         """Split the score of a pair into contributions of what the user has and a base term.
 
         ``n`` keeps only the largest contributions. Where a model has factors, the pair with item j contributes
         −r_j vᵀA⁻¹v_j, with A = p VᵀQV + λ I and r_j the slope of its loss, less the negative it replaces; the base is
         what would be left without the user's pairs, and also holds the item's bias and what training left unsolved.
+        As a table (``output``) each contribution is a line, and the last one is the base, because of nothing.
         """
-        state = self._fitted()
+        state, form = self._fitted(), self._form(output)
         row, column = position_of(state, LEFT, user), position_of(state, RIGHT, item)
         why: Explanation = state.explain(row, column, None if n is None else integer("n", n))
-        return why if state.item_ids is None else why._replace(items=state.item_ids.names(why.items))
+        ids = ids_of_value(state)
+        if form != DEFAULT:
+            asked = (row, column) if ids is None else (ids[LEFT].values[row], ids[RIGHT].values[column])
+            table: Any = explained_table(form, asked, why, None if ids is None else ids[RIGHT])
+            return table
+        return why if ids is None else why._replace(items=ids[RIGHT].names(why.items))
 
     @only_where("fold_in_users")
     def fold_in_users(
@@ -299,22 +305,6 @@ class Answering:
         self.state_ = state
         return counts
 
-    def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what ``recommend``, ``similar_items`` and ``similar_users`` return, as scikit-learn's method does.
-
-        ``"pandas"``, ``"polars"`` or ``"arrow"``: one table with a line per recommendation, its user, item, score and
-        rank from 1; ``"default"``: two arrays; ``None`` changes nothing.
-
-        >>> from everypair import Popularity
-        >>> model = Popularity().fit({"user": ["ann", "ann", "bob"], "item": ["blue", "rain", "blue"]})
-        >>> model.set_output(transform="pandas").recommend(["bob"])
-          user  item  score  rank
-        0  bob  rain    1.0     1
-        """
-        if transform is not None:
-            self._sklearn_output_config = {"transform": checked_form(transform)}  # scikit-learn's clone keeps it
-        return self
-
     def _scores(
         self, users: ArrayLike | None, new: Newcomers, more: Any = None, unknown: str = "error"
     ) -> tuple[Answer, Described | None]:
@@ -336,11 +326,11 @@ class Answering:
         newcomers = described(state, LEFT, new, unknown=unknown)
         return state.described(newcomers.newcomers, resolve_threads(self.n_threads)), newcomers
 
-    def _nearest(self, state: Any, side: int, entities: ArrayLike, n: int) -> tuple[NDArray[Any], Array]:
+    def _nearest(self, state: Any, side: int, entities: ArrayLike, n: int, form: str) -> tuple[NDArray[Any], Array]:
         own = positions_of(state, side, entities)
         vectors = state.item_vectors() if side else state.user_vectors()
         nearest, cosines = cosines_of(vectors, own).nearest(own, n, n_threads=self.n_threads)
-        return self._ranked((side, entities, None), side, nearest, cosines)
+        return self._ranked((side, entities, None), side, nearest, cosines, form)
 
     def _ranked(
         self,
@@ -348,11 +338,11 @@ class Answering:
         side: int,
         positions: Array,
         scores: Array,
-        form: str | None = None,
+        form: str,
     ) -> tuple[NDArray[Any], Array]:
-        """Positions of a side as ids, in the form that was chosen; ``subject`` are those whom the lists are for."""
-        ids, form = ids_of_value(self.state_), form or form_of(self)
-        answer = named(positions, None if ids is None else ids[side])
+        """Positions of a side as ids, in a form; ``subject`` are those whom the lists are for."""
+        ids = ids_of_value(self.state_)
+        answer = positions if ids is None else ids[side].names(positions)
         if form == DEFAULT:
             return answer, scores
         who, entities, new = subject

@@ -23,9 +23,11 @@ from everypair.models.recommend.positions import KINDS
 from everypair.problem.layout import LEFT, RIGHT
 from everypair.retrieve.rerank import Limits
 
+LISTS = (list, tuple, set, frozenset)
+
 
 class AskedUsers(NamedTuple):
-    """The users of a question: how many, and their names where they have some."""
+    """The users of a question: how many, and their names as they were given, where they have some."""
 
     size: int
     names: Any = None
@@ -86,18 +88,20 @@ def _in_positions(value: Any, asked: AskedUsers, items: Any, name: str) -> Any:
         items = sorted(items)
     if isinstance(items, Mapping):
         return _rows(value, asked, _by_user(value, asked, items, name), name)
-    if isinstance(items, list | tuple) and any(isinstance(one, list | tuple | set | frozenset) for one in items):
+    if isinstance(items, list | tuple) and any(issubclass(kind, LISTS) for kind in set(map(type, items))):
         return _rows(value, asked, items, name)
-    if value.item_ids is None or np.ndim(items) == 2:
+    if value.item_ids is None:
         return items
-    if not (isinstance(items, list) and items and isinstance(items[0], str)) and np.asarray(items).dtype == bool:
-        return items
+    if not (isinstance(items, list) and items and isinstance(items[0], str)):
+        array = np.asarray(items)
+        if array.ndim == 2 or array.dtype == bool:
+            return items
     return known_places(value.item_ids, items, name)
 
 
 def known_places(ids: Ids, items: Any, name: str) -> Any:
     """Positions of the ids that are known; where all that are allowed are unknown, they are named."""
-    places = ids.find(items) if np.size(items) else np.empty(0, np.int64)
+    places = ids.find(items)
     known = places[places >= 0]
     if name == "allow" and len(places) and not len(known):
         ids.index(items, KINDS[RIGHT])
@@ -107,7 +111,7 @@ def known_places(ids: Ids, items: Any, name: str) -> Any:
 def _by_user(value: Any, asked: AskedUsers, items: Mapping[Any, Any], name: str) -> list[Any]:
     if asked.names is None:
         raise TypeError(f"{name} as a dict goes by user, and these have no names: give a list for each.")
-    names = np.asarray(asked.names).tolist()
+    names = np.atleast_1d(np.asarray(asked.names)).tolist()
     missing = [one for one in names if one not in items] if name == "allow" else []
     if missing:
         raise ValueError(f"allow must have a list for every user that is asked for; {missing[0]!r} has none.")
@@ -163,7 +167,7 @@ def spread(rows: Any, places: NDArray[np.int64], missing: Any) -> Any:
 def asked_users(value: Any, users: Any, new: Any, rows: int) -> AskedUsers:
     """Whom a question is about."""
     if users is not None:
-        return AskedUsers(rows, np.atleast_1d(np.asarray(users)))
+        return AskedUsers(rows, users)
     if new is not None:
         return AskedUsers(rows, None if new.ids is None else new.ids.values)
     return AskedUsers(rows, np.arange(rows) if value.user_ids is None else value.user_ids.values)

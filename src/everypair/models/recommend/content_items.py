@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -28,7 +30,53 @@ def _checked_reg(name: str, value: Any) -> float | str | None:
 
 
 @estimator
-class ContentItems(Threads, Recommender):
+class ContentParameters(Threads):
+    """How features are compared, of items and of users alike."""
+
+    idf_exponent: float | None = parameter(
+        None,
+        "power of idf in the weight of a feature, 0 weighs all features alike; None is 1, and ½ with a ridge, which "
+        "takes what is common out by itself.",
+        or_none(number(least=0)),
+    )
+    reg: float | str | None = parameter(
+        None,
+        'ridge λ of a regression of events on features; None is the sum of cosines, "auto" takes the best by the lists '
+        "of items (for ContentUsers, of users) that are held out.",
+        _checked_reg,
+    )
+    dtype: str = parameter("float32", '"float32" or "float64".', lambda name, value: check.float_dtype(value))
+
+
+class Content(NamedTuple):
+    """Features of ``name`` read and scaled, and what reads later ones."""
+
+    content: Any
+    reader: FeatureMap
+    scaling: RarityScaling
+
+    @classmethod
+    def read(cls, values: SimpleNamespace, features: Any, name: str, rows: int) -> Content:
+        """Read a row for each of ``rows`` entities; ``values`` are checked parameters."""
+        reader = FeatureMap.of(features, name)
+        raw = reader(features, rows, values.dtype)
+        exponent = values.idf_exponent
+        if exponent is None:
+            exponent = COSINE_IDF if values.reg is None else RIDGE_IDF
+        scaling = RarityScaling.of(raw, exponent, scaled_text(reader))
+        return cls(scaling(raw), reader, scaling)
+
+    def ridge(
+        self, values: SimpleNamespace, known: Any, choose: Callable[[Any, Any, int], float | None], likes: Any
+    ) -> ContentRidge | None:
+        """The ridge of the parameters, learnt from the ``known`` rows; ``choose`` finds λ where it is "auto"."""
+        threads = resolve_threads(values.n_threads)
+        reg = choose(self.content, likes, threads) if values.reg == "auto" else values.reg
+        return None if reg is None else ContentRidge.of(self.content, known, reg, threads)
+
+
+@estimator
+class ContentItems(ContentParameters, Recommender):
     """Score s_uj = Σ_{i∈Ω_u} y_ui x_i·x_j: how like the items that a user has is an item, by the features of both.
 
     x_i are the features of item i, rare ones weighing more (idf^``idf_exponent``; counts become 1 + ln count first), in
@@ -63,20 +111,6 @@ class ContentItems(Threads, Recommender):
     ['kitchen']
     """
 
-    idf_exponent: float | None = parameter(
-        None,
-        "power of idf in the weight of a feature, 0 weighs all features alike; None is 1, and ½ with a ridge, which "
-        "takes what is common out by itself.",
-        or_none(number(least=0)),
-    )
-    reg: float | str | None = parameter(
-        None,
-        'ridge λ of a regression of every user\'s events on features; None is the sum of cosines, "auto" takes the '
-        "best by the lists of items that are held out.",
-        _checked_reg,
-    )
-    dtype: str = parameter("float32", '"float32" or "float64".', lambda name, value: check.float_dtype(value))
-
     fitted_class: ClassVar[type] = ContentState
     reads_features: ClassVar[tuple[bool, bool]] = (False, True)
     content_ = FittedAttribute()
@@ -92,23 +126,12 @@ class ContentItems(Threads, Recommender):
             )
         data = training_data(interactions, features=(None, item_features))
         matrix = Pairs.from_matrix(data.matrix, dtype=values.dtype).to_csr()
-        reader = FeatureMap.of(data.features[1], "item_features")
-        raw = reader(data.features[1], matrix.shape[1], values.dtype)
-        exponent = values.idf_exponent
-        if exponent is None:
-            exponent = COSINE_IDF if values.reg is None else RIDGE_IDF
-        scaling = RarityScaling.of(raw, exponent, scaled_text(reader))
-        content, reg, ridge = scaling(raw), values.reg, None
-        threads = resolve_threads(values.n_threads)
-        if reg == "auto":
-            reg = choose_reg(content, signs(matrix), threads)
-        if reg is not None:
-            known = np.bincount(matrix.indices, minlength=matrix.shape[1]) > 0
-            ridge = ContentRidge.of(content, known, reg, threads)
+        content = Content.read(values, data.features[1], "item_features", matrix.shape[1])
+        known = np.bincount(matrix.indices, minlength=matrix.shape[1]) > 0
+        ridge = content.ridge(values, known, choose_reg, signs(matrix))
         self.state_ = data.named(
             ContentState(
-                content=content, reader=reader, scaling=scaling, base=base_of(matrix, np.ones(matrix.shape[0])),
-                interactions=matrix, ridge=ridge,
+                **content._asdict(), base=base_of(matrix, np.ones(matrix.shape[0])), interactions=matrix, ridge=ridge,
             )
         )  # fmt: skip
         return self

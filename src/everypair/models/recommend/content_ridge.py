@@ -12,6 +12,7 @@ training saw and those that come later alike.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -113,26 +114,59 @@ def choose_reg(content: Any, likes: Any, n_threads: int, seed: int = 0) -> float
     largest λ is kept.
     """
     random = np.random.default_rng(seed)
-    busy = random.permutation(np.flatnonzero(np.bincount(likes.indices, minlength=likes.shape[1])))
-    count = len(busy) // HELD_OUT_SHARE
-    fresh, known = np.sort(busy[:count]), np.sort(busy[count:])
+    fresh, known = held_out_columns(likes, random)
     truth, given = sp.csr_array(likes[:, fresh]), sp.csr_array(likes[:, known])
     able = np.flatnonzero((np.diff(sp.csr_array(truth > 0).indptr) > 0) & (np.diff(given.indptr) > 0))
-    if not len(able):
-        return None
     users = np.sort(random.permutation(able)[:MOST_USERS])
     truth, given, rows, new = truth[users], given[users], content[known], content[fresh]
-    leading, squares, others = leading_directions(Features(rows, content.dtype), n_threads)
+    leading = leading_directions(Features(rows, content.dtype), n_threads)
     with single_threaded_blas():
-        plain = given @ (rows @ new.T)
-        plain = plain.toarray() if sp.issparse(plain) else plain
-        left, right = given @ (rows @ leading), new @ leading
+        plain = dense(given @ (rows @ new.T))
+        left, right = given @ (rows @ leading[0]), new @ leading[0]
+    return _best_reg(truth, lambda some: plain[some], left, right, leading, seed, n_threads)
+
+
+def choose_user_reg(content: Any, likes: Any, n_threads: int, seed: int = 0) -> float | None:
+    """The same for users: λ by the lists of held-out users, one in seven and at most 2,000."""
+    random = np.random.default_rng(seed)
+    fresh, known = held_out_columns(sp.csr_array(likes.T), random)
+    truth, given = sp.csr_array(likes[fresh]), sp.csr_array(likes[known])
+    users = np.sort(random.permutation(np.flatnonzero(np.diff(sp.csr_array(truth > 0).indptr)))[:MOST_USERS])
+    truth, rows, new = truth[users], content[known], content[fresh][users]
+    leading = leading_directions(Features(rows, content.dtype), n_threads)
+    with single_threaded_blas():
+        profiles = rows.T @ given
+        left, right = new @ leading[0], given.T @ (rows @ leading[0])
+    return _best_reg(truth, lambda some: dense(new[some] @ profiles), left, right, leading, seed, n_threads)
+
+
+def held_out_columns(likes: Any, random: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """One in seven of the columns that have entries, and the others."""
+    busy = random.permutation(np.flatnonzero(np.bincount(likes.indices, minlength=likes.shape[1])))
+    count = len(busy) // HELD_OUT_SHARE
+    return np.sort(busy[:count]), np.sort(busy[count:])
+
+
+def _best_reg(
+    truth: Any, plain: Callable[[NDArray[np.int64]], Array], left: Array, right: Array,
+    leading: tuple[Array, NDArray[np.float64], float], seed: int, n_threads: int,
+) -> float | None:  # fmt: skip
+    """The λ whose scores rank ``truth`` best: sums of cosines without their common part, times λ + τ."""
+    if not truth.shape[0]:
+        return None
+    _, squares, others = leading
     held_out = HeldOut(sp.csr_array(truth.shape), truth, random_state=seed, n_threads=n_threads)
 
     def candidates(some: NDArray[np.int64]) -> Any:
-        yield plain[some]
+        sums = plain(some)
+        yield sums
         for reg in RIDGES[::-1]:
-            yield plain[some] - (left[some] * shrinkage(squares, others, reg)).astype(content.dtype) @ right.T
+            yield sums - (left[some] * shrinkage(squares, others, reg)).astype(sums.dtype) @ right.T
 
     means = [float(ndcg(ranking, LENGTH).mean()) for ranking in held_out.rankings(candidates, 1 + len(RIDGES))]
     return (None, *RIDGES[::-1])[int(np.argmax(means))]
+
+
+def dense(matrix: Any) -> Array:
+    """A sparse or dense matrix as an array."""
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)

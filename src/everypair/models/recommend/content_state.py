@@ -22,7 +22,7 @@ from everypair.features.rarity import RarityScaling
 from everypair.kernels.score_rows import sparse_scores
 from everypair.kernels.writable import writable_view
 from everypair.models.codec import storable
-from everypair.models.recommend.content_ridge import ContentRidge
+from everypair.models.recommend.content_ridge import ContentRidge, dense
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.fitted import Answer, NamedValue, Newcomers
 from everypair.models.recommend.growth import appended, new_events
@@ -142,11 +142,11 @@ class ContentState(NamedValue):
         With a ridge x_j is what it leaves of it, M x_j / (1 − h_j), and the item itself has no share.
         """
         stored = signs(self.interactions[[user]])
-        mine = _dense(self.content[[item]]).ravel().astype(np.float64)
+        mine = dense(self.content[[item]]).ravel().astype(np.float64)
         if self.ridge is not None:
             factor = self.ridge.factor.astype(np.float64)
             mine = (mine - factor @ (mine @ factor)) * (float(self.ridge.freed[item]) / self.ridge.rest)
-        parts = _dense(self.content[stored.indices]).astype(np.float64) * stored.data[:, None] * mine
+        parts = dense(self.content[stored.indices]).astype(np.float64) * stored.data[:, None] * mine
         if self.ridge is not None:
             parts[(stored.indices == item) & (self.ridge.freed[item] > 1)] = 0
         base = float(self.base[item])
@@ -240,10 +240,6 @@ class ContentState(NamedValue):
 def _by_row(left: Array, right: Array) -> Array:
     """left @ right, a row of which has the same bits whatever rows stand beside it."""
     return row_products(left, np.arange(len(left)), right)
-
-
-def _dense(rows: Any) -> Any:
-    return rows.toarray() if sp.issparse(rows) else rows
 
 
 def _largest(shares: Array, n: int | None) -> NDArray[np.int64]:

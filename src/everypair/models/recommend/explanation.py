@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from everypair.data.ids import Ids
+from everypair.models.output import column_table
 from everypair.problem.rows import RowProblem
 from everypair.solvers.fold_in import FixedSide
 from everypair.types import Array
@@ -59,3 +61,22 @@ def explain_pair(problem: RowProblem, user: Array, fixed: FixedSide, column: int
     score = float(one @ user)
     order = np.argsort(-np.abs(shares), kind="stable")[:n]
     return Explanation(score, score - float(shares.sum()), items[order], shares[order])
+
+
+def explained_table(form: str, asked: tuple[Any, Any], why: Explanation, ids: Ids | None) -> Any:
+    """Return a line per contribution and a last one for the base, which nothing the user has is the reason of.
+
+    >>> why = Explanation(2.0, 0.5, np.array([1]), np.array([1.5]))
+    >>> explained_table("pandas", ("ann", "iron"), why, Ids(["iron", "rain"]))
+      user  item because  contribution
+    0  ann  iron    rain           1.5
+    1  ann  iron     NaN           0.5
+    """
+    reasons = np.append(why.items, -1)
+    columns = {
+        "user": np.full(len(reasons), asked[0]),
+        "item": np.full(len(reasons), asked[1]),
+        "because": reasons if ids is None else ids.names(reasons),
+        "contribution": np.append(why.contributions, why.base),
+    }
+    return column_table(form, columns)

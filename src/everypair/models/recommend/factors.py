@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -63,11 +63,12 @@ class FactorState(NamedValue):
 
     def described(self, users: Newcomers, n_threads: int) -> Answer:
         """Scores of new users, by the factors that fold-in finds."""
+        if users.events is not None:
+            users = replace(users, events=self.rows_of(users))
         left = self.folded_users(users, n_threads)
-        if users.events is None:
+        seen = users.events
+        if seen is None:
             seen = StoredRows.empty(len(left), len(self.item_factors), left.dtype)
-        else:
-            seen = self.rows_of(users)
         return Answer(Scores.of_index(left.astype(self.index.dtype, copy=False), self.index), seen)
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:

@@ -38,7 +38,10 @@ def checked_positions(values: ArrayLike, size: int, kind: str) -> NDArray[np.int
 
 def stored_rows(interactions: Any, width: int, dtype: Any, what: str = "interactions") -> StoredRows:
     """Check the rows of new users (c × n): like training data, but rows may all be empty."""
-    if isinstance(interactions, StoredRows) and len(interactions.indptr) > 1:
+    mine = isinstance(interactions, StoredRows)
+    if mine and interactions.sound and interactions.width == width and interactions.dtype == dtype:
+        return interactions
+    if mine and len(interactions.indptr) > 1:
         rows: Any = interactions.with_data(as_dtype(interactions.data, dtype))
     else:
         rows, _ = as_csr(interactions, dtype, what)
@@ -48,9 +51,10 @@ def stored_rows(interactions: Any, width: int, dtype: Any, what: str = "interact
         )
     if rows.nnz and not np.isfinite(rows.data).all():
         raise ValueError(f"{what} has NaN or infinite values.")
-    if np.any(rows.data == 0):
+    if not rows.data.all():
         raise ValueError(f"{what} stores explicit zeros: call eliminate_zeros() first.")
-    return rows if isinstance(rows, StoredRows) else StoredRows.of(rows)
+    stored = rows if isinstance(rows, StoredRows) else StoredRows.of(rows)
+    return StoredRows(stored.indptr, stored.indices, stored.data, stored.width, sound=True)
 
 
 def checked_rows(interactions: Any, width: int, dtype: Any, what: str = "interactions") -> Any:

@@ -37,9 +37,19 @@ class Recommender(Estimator, Answering):
         return self
 
     def score(self, interactions: Any, y: None = None) -> float:
-        """Mean nDCG@10 of held-out positives (of the training's users and items), which scikit-learn's searches take.
+        """Mean nDCG@10 of held-out positives, which scikit-learn's searches take.
 
-        See :class:`everypair.data.Entries` for those, and :func:`everypair.evaluate.ranking_metrics` for all metrics.
+        A matrix with as many rows as training had holds held-out entries of the same users, as
+        :class:`everypair.data.Entries` cuts them. Other rows are users whom training has not seen, as ``cv=3`` cuts
+        them: a fifth of each one's entries is hidden and the rest folded in.
+        :func:`everypair.evaluate.ranking_metrics` has all metrics.
+
+        >>> import numpy as np
+        >>> from sklearn.model_selection import cross_val_score
+        >>> from everypair import OneClassMF
+        >>> X = np.tile([[1, 1, 1, 1, 1, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]], (9, 1))
+        >>> cross_val_score(OneClassMF(rank=2, random_state=0), X, cv=3).round(2).tolist()
+        [1.0, 1.0, 1.0]
         """
         return held_out_ndcg(self._fitted(), interactions, self.n_threads)
 

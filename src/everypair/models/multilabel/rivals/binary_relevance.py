@@ -153,11 +153,12 @@ class BinaryRelevance(MissingLabels, LinearClassifier):
         return np.asarray(weights[-1] if self.fit_intercept else np.zeros(self.n_labels_, weights.dtype))
 
     @available_if(lambda model: get_loss(model.loss).probabilistic)
-    def predict_proba(self, X: Any) -> NDArray[Any]:
+    def predict_proba(self, X: Any, *, output: str | None = None) -> NDArray[Any]:
         """Probability of each label, 1 / (1 + e^{−s}), n × L; only for the logistic loss.
 
         >>> model = BinaryRelevance().fit([[1.0], [2.0]], [[1, 0], [1, 0]])
         >>> model.predict_proba([[1.0]]).round(2).tolist()
         [[0.74, 0.26]]
         """
-        return np.asarray(expit(self.predict_scores(X)))
+        form = self._form(output)
+        return self._as_table(form, X, np.asarray(expit(self.decision_function(X))))

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import clone
 
 from everypair import check
 from everypair.data.pairs import Pairs
-from everypair.data.splits import hold_out
+from everypair.data.splits import HELD_OUT, hold_out, split_cold_items
+from everypair.features.feature_map import FeatureMap
 from everypair.metrics.patterns import positive_pattern
 from everypair.models.estimator import FittedAttribute
 from everypair.models.parameters import Iterating, Threads, checked, estimator, parameter
@@ -20,7 +22,8 @@ from everypair.models.recommend.blend.scale import scale_gram, scaled, zero_of
 from everypair.models.recommend.blend.state import BlendState
 from everypair.models.recommend.blend.weights import search_weights
 from everypair.models.recommend.content_items import ContentItems
-from everypair.models.recommend.defaults import auto_rank, auto_weighting
+from everypair.models.recommend.content_users import ContentUsers
+from everypair.models.recommend.defaults import auto_weighting, checked_rank
 from everypair.models.recommend.item_item import ItemItem
 from everypair.models.recommend.one_class import OneClassMF
 from everypair.models.recommend.positions import KINDS
@@ -30,7 +33,10 @@ from everypair.progress import part_of, stage
 from everypair.solvers.loop import Sweep
 from everypair.training.interruption import inner_fits, warn_interrupted, was_interrupted
 
-LESSER_WEIGHT = 0.3  # of an ItemItem and a ContentItems beside the 1 of every other member
+LESSER_WEIGHT = 0.3  # of an ItemItem and of content beside the 1 of every other member
+LARGEST_PROFILES = 2**26  # numbers of a ContentUsers that nobody has asked for
+NEWCOMERS = "items"  # held out whole, and ranked among themselves
+NEW_SHARE = 1 / 7  # of the items with events
 
 
 @estimator
@@ -41,17 +47,20 @@ class Blend(Threads, Recommender):
 
     The mean is over all items and ``zero`` is the score that a part pulls unknown pairs to. ``Blend()`` is a
     :class:`~everypair.OneClassMF`, which sees what all users have in common, and an :class:`~everypair.ItemItem`, which
-    sees what stands side by side, with fixed weights: the model to start with. It took 1.1 to 2.7 times the time of the
-    factors alone, and 4 to 5 times where those take less than half a second. Top lists are exact and never need the
+    sees what stands side by side, with fixed weights: the model to start with. Training takes 1.1 to 4.3 times as long
+    as that of the factors alone (4.3 where both are a fraction of a second). Top lists are exact and never need the
     scores of all users at once.
 
     With ``item_features`` a :class:`~everypair.ContentItems` is the third. What content is worth differs more from data
     to data than anything else, so its weight is found on held-out entries; where no user has two events there is
-    nothing to hold out and nothing that users have in common, and content speaks alone.
+    nothing to hold out and nothing that users have in common, and content speaks alone. With ``user_features``
+    a :class:`~everypair.ContentUsers` is one more. Who has events is known better by these, so that its weight is 0;
+    for users who are known by features alone it is 0.3.
 
     Attributes
     ----------
     models_, weights_ : the fitted models and their weights.
+    rank_ : number of factors of the first of them that is a factorization, or None.
     search_ : what was tried on held-out entries, a dict each: ``"weights"``, ``"ndcg@10"`` (with content
         ``"recall@100"`` as well, and the mean of both decides), its ``"standard_error"``, ``"gain"`` over the fixed
         weights and ``"gain_standard_error"``.
@@ -69,19 +78,28 @@ class Blend(Threads, Recommender):
 
     models: Sequence[Any] | None = parameter(
         None,
-        "recommenders to blend, fitted anew; None is OneClassMF (its rank and weighting by the number of users "
-        "and items), ItemItem() and, with item_features, ContentItems(). Anything with fit and score_users(users=…, "
-        "interactions=…) will do.",
+        "recommenders to blend, fitted anew; None is OneClassMF (its weighting by the number of users and items), "
+        "ItemItem(), with item_features ContentItems(), with user_features ContentUsers(reg='auto'). Anything with fit "
+        "and score_users(users=…, interactions=…) will do.",
+    )
+    rank: int | str = parameter(
+        "auto",
+        'number of factors of the OneClassMF that is there where models is None; "auto" is the power of 2 at or below '
+        "√(users + items), from 16 to 256.",
+        lambda name, value: checked_rank(value),
     )
     weights: Sequence[float] | str | None = parameter(
         None,
-        "one number ≥ 0 per model; None is 0.3 for an ItemItem, 1 for every other model, and found on held-out entries "
-        'for a ContentItems; "auto" finds them all there. Where entries are held out all models are fitted twice.',
+        "one number ≥ 0 per model; None is 0.3 for an ItemItem, found on held-out entries for a ContentItems, 0 for a "
+        'ContentUsers (0.3 for users known by features alone), 1 for every other model; "auto" finds them all on '
+        "held-out entries. Where entries are held out all models are fitted twice.",
     )
     held_out: str = parameter(
         "random",
         'what is held out to find weights, like what the model is for: "random" entries, every user\'s "last" one, or '
-        'the latest tenth by "time"; the latter two need fit(…, times=…).',
+        'the latest tenth by "time" (both need fit(…, times=…)), or whole "items", one in seven, ranked among '
+        "themselves by their features.",
+        lambda name, value: check.one_of(name, value, (*HELD_OUT, NEWCOMERS)),
     )
     random_state: Any = parameter(None, "seed of the models that have none of their own.")
 
@@ -89,6 +107,7 @@ class Blend(Threads, Recommender):
     reads_features: ClassVar[tuple[bool, bool]] = (True, True)
     models_ = FittedAttribute()
     weights_ = FittedAttribute()
+    rank_ = FittedAttribute()
     search_ = FittedAttribute()
 
     def fit(
@@ -104,13 +123,13 @@ class Blend(Threads, Recommender):
         random = check.generator(self.random_state)
         data = training_data(interactions, features=(user_features, item_features), times=times)
         matrix = Pairs.from_matrix(data.matrix).to_csr()
-        models = self._chosen(matrix, data.features[1] is not None, random)
+        models = self._chosen(matrix, data.features, random)
         weights, searched = self._checked_weights(models, matrix)
         reads = _reads(models, data)
         search, interrupted = None, False
         if searched:
             seed = int(random.integers(2**31))
-            train, test = hold_out(matrix, self.held_out, data.times, seed)
+            train, test = self._parts(matrix, data, seed)
             if self.weights is None and not positive_pattern(test, "held-out entries").nnz:
                 searched = ()  # so few entries that none is held out
         if searched:
@@ -118,11 +137,16 @@ class Blend(Threads, Recommender):
                 final, interrupted = _fitted(models, reads, train, data)
             if not interrupted:
                 values = [value_of(model, train) for model in final]
+                ranked: Any = slice(None)
+                if self.held_out == NEWCOMERS:
+                    ranked = np.unique(test.indices)
                 weights, search = search_weights(
                     lambda users: [
-                        scaled(value.known(users).scores.dense(threads), zero_of(value), threads) for value in values
+                        scaled(value.known(users).scores.dense(threads), zero_of(value), threads)[:, ranked]
+                        for value in values
                     ],
-                    train, test, weights, seed, threads, searched, long_lists=any(map(_is_content, models)),
+                    train[:, ranked], test[:, ranked], weights, seed, threads, searched,
+                    long_lists=any(map(_is_content, models)),
                 )  # fmt: skip
         if not interrupted:
             final, interrupted = _fitted(models, reads, matrix, data)
@@ -132,20 +156,23 @@ class Blend(Threads, Recommender):
             BlendState(
                 models=final, weights=weights[:count], zeros=tuple(map(zero_of, values)),
                 grams=tuple(scale_gram(value, threads) for value in values), reads=reads[:count],
-                interactions=matrix, search=search,
+                interactions=matrix, search=search, newcomer_weights=self._newcomer_weights(models[:count], weights),
             )
         )  # fmt: skip
         if interrupted:
             warn_interrupted(f"the blend is {count} of {len(models)} models.")
         return self
 
-    def _chosen(self, matrix: Any, content: bool, random: np.random.Generator) -> list[Any]:
+    def _chosen(self, matrix: Any, features: tuple[Any, Any], random: np.random.Generator) -> list[Any]:
         """Unfitted models with this blend's seed and threads where they have none of their own."""
         chosen: list[Any]
         if self.models is None:
-            chosen = [OneClassMF(rank=auto_rank(matrix), weighting=auto_weighting(matrix)), ItemItem()]
-            chosen += [ContentItems()] if content else []
+            chosen = [OneClassMF(rank=self.rank, weighting=auto_weighting(matrix)), ItemItem()]
+            chosen += [] if features[1] is None else [ContentItems()]
+            chosen += [ContentUsers(reg="auto")] if _have_profiles(features[0], matrix) else []
         else:
+            if self.rank != "auto":
+                raise ValueError(f"rank={self.rank!r} is that of the models that None stands for: give it to your own.")
             check_members(self.models)
             chosen = [clone(model) for model in self.models]
         for model in chosen:
@@ -156,10 +183,33 @@ class Blend(Threads, Recommender):
                 model.set_params(n_threads=self.n_threads)
         return chosen
 
+    def _newcomer_weights(self, models: list[Any], weights: tuple[float, ...]) -> tuple[float, ...] | None:
+        """Weights for users who are known by features alone, where content of users has one of its own."""
+        if not (self.weights is None or isinstance(self.weights, str)):
+            return None
+        content = [isinstance(model, ContentUsers) for model in models]
+        if not any(content) or all(content):
+            return None
+        return tuple(LESSER_WEIGHT if own else weight for own, weight in zip(content, weights))
+
+    def _parts(self, matrix: Any, data: TrainingData, seed: int) -> tuple[Any, Any]:
+        """Entries to learn from and those that are held out to find weights."""
+        if self.held_out != NEWCOMERS:
+            return hold_out(matrix, self.held_out, data.times, seed)
+        if data.features[1] is None:
+            raise ValueError(
+                'held_out="items" ranks items by their features: give fit(…, item_features=X), or hold out entries.'
+            )
+        return split_cold_items(matrix, NEW_SHARE, seed)
+
     def _checked_weights(self, models: list[Any], matrix: Any) -> tuple[tuple[float, ...], Sequence[int]]:
         """One number per model, and the models whose numbers have to be found on held-out entries."""
         content = [number for number, model in enumerate(models) if _is_content(model)]
-        fixed = tuple(LESSER_WEIGHT if isinstance(model, ItemItem | ContentItems) else 1.0 for model in models)
+        fixed = tuple(
+            LESSER_WEIGHT if isinstance(model, ItemItem | ContentItems) else float(not isinstance(model, ContentUsers))
+            for model in models
+        )
+        fixed = fixed if any(fixed) else (1.0,) * len(models)
         if self.weights is None or isinstance(self.weights, str):
             if self.weights not in (None, "auto"):
                 raise ValueError(f'weights must be numbers, None for fixed ones or "auto", got {self.weights!r}.')
@@ -174,6 +224,17 @@ class Blend(Threads, Recommender):
                 f"weights must be {len(models)} finite numbers ≥ 0, one per model and not all 0, got {self.weights!r}."
             )
         return tuple(given.tolist()), ()
+
+
+def _have_profiles(features: Any, matrix: Any) -> bool:
+    """Whether users have features, and what items add up of them is no large matrix."""
+    if features is None:
+        return False
+    rows = FeatureMap.of(features, "user_features")(features, matrix.shape[0])
+    numbers = rows.shape[1] * matrix.shape[1]
+    if sp.issparse(rows):
+        numbers = min(numbers, int(np.diff(rows.indptr).astype(np.int64) @ np.diff(matrix.indptr)))
+    return bool(numbers <= LARGEST_PROFILES)
 
 
 def _is_content(model: Any) -> bool:

@@ -48,7 +48,7 @@ def scale_gram(value: Any, n_threads: int) -> Array | None:
     return gram(extended, np.ones(len(right)), n_threads=n_threads).matrix
 
 
-def scales_of(left: Array, gram_matrix: Array | None, zero: float, weight: float) -> Array:
+def scales_of(left: Array, gram_matrix: Array | None, zero: float, weight: float | Array) -> Array:
     """w / √((1/n) ‖[u, −zero] [V, 1]ᵀ‖²) of every row u, and 0 where all its scores are ``zero``."""
     assert gram_matrix is not None
     extended = np.concatenate([left.astype(np.float64), np.full((len(left), 1), -zero)], axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from everypair.models.codec import storable
 from everypair.models.recommend.blend.foreign import value_of
 from everypair.models.recommend.blend.scale import ROWS_AT_ONCE, scale_gram, scales_of
 from everypair.models.recommend.explanation import Explanation
+from everypair.models.recommend.factorization import OneClassState
 from everypair.models.recommend.factors import FactorState
 from everypair.models.recommend.fitted import (
     Answer,
@@ -44,13 +45,16 @@ from everypair.retrieve.index import Index
 from everypair.retrieve.similar import UnitVectors
 from everypair.types import Array
 
+Weight = float | NDArray[np.float64]  # of a member, or of a member for every row
+
 
 @storable
 @dataclass(frozen=True, kw_only=True)
 class BlendState(NamedValue):
     """The fitted members; of each its weight and zero, [V, 1]ᵀ[V, 1] where it has factors, and what features it reads.
 
-    ``reads`` are pairs of (users, items).
+    ``reads`` are pairs of (users, items). ``newcomer_weights`` are those for users who are known by features alone,
+    where they are others.
     """
 
     models: tuple[Any, ...]
@@ -60,12 +64,13 @@ class BlendState(NamedValue):
     reads: tuple[tuple[bool, bool], ...]
     interactions: Any
     search: list[dict[str, Any]] | None = field(metadata=TRAINING_ONLY)
+    newcomer_weights: tuple[float, ...] | None = None
 
     def check(self) -> None:
         """Refuse members of other users and items, and what there is not one of for every member."""
         check_matrix("interactions", self.interactions, self.interactions.shape)
         lists = (self.weights, self.zeros, self.grams, self.reads)
-        if any(len(entries) != len(self.models) for entries in lists):
+        if any(len(entries) != len(self.models) for entries in (*lists, self.newcomer_weights or self.weights)):
             raise ValueError("a blend has a weight, a zero and a Gram matrix for every model.")
         for model, value, gram_matrix in zip(self.models, self.values, self.grams):
             if value.shape != self.shape:
@@ -80,6 +85,11 @@ class BlendState(NamedValue):
         return rows, columns
 
     @property
+    def rank(self) -> int | None:
+        """Number of factors of the first member that is a factorization."""
+        return next((value.rank for value in self.values if isinstance(value, OneClassState)), None)
+
+    @property
     def values(self) -> list[Fitted]:
         """The fitted values of the members."""
         return [value_of(model, self.interactions) for model in self.models]
@@ -87,8 +97,9 @@ class BlendState(NamedValue):
     def known(self, users: NDArray[Any] | None) -> Answer:
         """Scores of users by position."""
         seen = StoredRows.taken(self.interactions, users)
-        answers = [value.known(users).scores if weight else None for value, weight in zip(self.values, self.weights)]
-        return Answer(self._sum(answers, seen.shape[0]), seen)
+        weights = self._weights_of(seen)
+        answers = [value.known(users).scores if np.any(weight) else None for value, weight in zip(self.values, weights)]
+        return Answer(self._sum(answers, seen.shape[0], weights), seen)
 
     def described(self, users: Newcomers, n_threads: int) -> Answer:
         """Scores of new users; a model that does not read features says nothing about who has nothing else."""
@@ -102,11 +113,12 @@ class BlendState(NamedValue):
         else:
             seen = stored_rows(users.events, self.shape[1], self.interactions.dtype)
         answers: list[Scores | None] = []
-        for value, weight, reads in zip(self.values, self.weights, self.reads):
+        weights = self.weights if users.features is None else self._weights_of(seen)
+        for value, weight, reads in zip(self.values, weights, self.reads):
             own = replace(users, features=users.features if reads[LEFT] else None)
-            silent = weight == 0 or (own.events is None and own.features is None)
+            silent = not np.any(weight) or (own.events is None and own.features is None)
             answers.append(None if silent else value.described(own, n_threads).scores)
-        return Answer(self._sum(answers, seen.shape[0]), seen)
+        return Answer(self._sum(answers, seen.shape[0], weights), seen)
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
         """Scores of the pairs (users[t], items[t])."""
@@ -129,15 +141,16 @@ class BlendState(NamedValue):
         """Contributions of the user's stored pairs, added over the members; what one cannot explain is in the base."""
         total, base = 0.0, 0.0
         shares = np.zeros(self.shape[1])
-        for value, weight, zero, gram_matrix in zip(self.values, self.weights, self.zeros, self.grams):
+        weights = self._weights_of(StoredRows.taken(self.interactions, np.array([user])))
+        for value, weight, zero, gram_matrix in zip(self.values, weights, self.zeros, self.grams):
             scores = value.known(np.array([user])).scores
             if gram_matrix is not None and scores.left is not None:
-                scale = float(scales_of(scores.left, gram_matrix, zero, weight)[0])
+                scale = scales_of(scores.left, gram_matrix, zero, weight).item()
                 gap = float(scores.pairs(np.zeros(1, np.int64), np.array([item]), 1)[0]) - zero
             else:
                 gaps = scores.dense(1)[0].astype(np.float64) - zero
                 length = np.sqrt(np.mean(gaps**2))
-                scale, gap = (weight / length if length > 0 else 0.0), float(gaps[item])
+                scale, gap = (np.divide(weight, length).item() if length > 0 else 0.0), float(gaps[item])
             total += scale * gap
             if isinstance(value, Explains):
                 why = value.explain(user, item, None)
@@ -204,11 +217,13 @@ class BlendState(NamedValue):
 
     def with_events(self, users: NDArray[Any], rows: Any, n_threads: int) -> Answer:
         """Scores of known users if they had these events."""
+        seen = StoredRows.of(rows)
+        weights = self._weights_of(seen)
         answers = [
-            value.with_events(users, rows, n_threads).scores if weight else None
-            for value, weight in zip(self._refreshing(), self.weights)
+            value.with_events(users, rows, n_threads).scores if np.any(weight) else None
+            for value, weight in zip(self._refreshing(), weights)
         ]
-        return Answer(self._sum(answers, rows.shape[0]), StoredRows.of(rows))
+        return Answer(self._sum(answers, rows.shape[0], weights), seen)
 
     def refreshed(self, interactions: Any, users: NDArray[Any], n_threads: int) -> BlendState:
         """The same with further events of users, in every member."""
@@ -230,16 +245,23 @@ class BlendState(NamedValue):
             )
         return [value for value in values if isinstance(value, Refreshes)]
 
-    def _sum(self, answers: list[Scores | None], rows: int) -> Scores:
+    def _weights_of(self, seen: StoredRows) -> Sequence[Weight]:
+        """The weights of the members, or for every row those of users who have something or nothing."""
+        alone = np.diff(seen.indptr) == 0
+        if self.newcomer_weights is None or not alone.any():
+            return self.weights
+        return [np.where(alone, new, weight) for new, weight in zip(self.newcomer_weights, self.weights)]
+
+    def _sum(self, answers: list[Scores | None], rows: int, weights: Sequence[Weight]) -> Scores:
         """One factorization of the members with factors, scaled by Gram matrices, and all other members."""
         lefts: dict[int, Array] = {}
         others, constant = [], np.zeros(rows)
-        scaling = zip(answers, self.grams, self.weights, self.zeros)
+        scaling = zip(answers, self.grams, weights, self.zeros)
         for member, (scores, gram_matrix, weight, zero) in enumerate(scaling):
             if scores is None:
                 continue
             if gram_matrix is None:
-                others.append((scores, zero, weight))
+                others.append((scores, zero, np.broadcast_to(weight, rows)))
                 continue
             assert scores.left is not None
             scale = scales_of(scores.left, gram_matrix, zero, weight)
@@ -255,7 +277,9 @@ class BlendState(NamedValue):
                 room = np.empty((ROWS_AT_ONCE, out.shape[1]), scores.dtype)
                 for first, beyond in even_chunks(stop - start, ROWS_AT_ONCE):
                     scores.write(start + first, start + beyond, room[: beyond - first], apart=True)
-                    add_scaled(0, beyond - first, room, room.dtype.type(zero), weight, out[first:beyond])
+                    for row, own in enumerate(weight[start + first : start + beyond].tolist()):
+                        if own:
+                            add_scaled(row, row + 1, room, room.dtype.type(zero), own, out[first:beyond])
 
         if not lefts:
             return Scores(rows, n_items, dtype, fill)
