@@ -31,6 +31,7 @@ RUNS: dict[str, list[list[str]]] = {
     "benchmarks/large.py": [[]],
     "benchmarks/latency.py": [[]],
     "benchmarks/multilabel.py": [["peers"], ["cg"], ["methods"], ["cost"]],
+    "benchmarks/nights.py": [[]],
     "benchmarks/predict.py": [[]],
     "benchmarks/reading.py": [[]],
     "benchmarks/roofline.py": [[]],
@@ -451,6 +452,17 @@ def test_generated_data_have_positives_everywhere(name, execute):
     assert train.shape == test.shape == (60, 40)
     assert test.nnz
     assert (np.diff(train.indptr) > 0).mean() > 0.9
+
+
+def test_table_of_nights_is_that_of_its_json(execute):
+    tools = execute("benchmarks/nights.py", name="tools")
+    record = json.loads((BENCHMARKS / "results/nights.json").read_text())
+    text = tools["PAGE"].read_text()
+    assert tools["written"](text, record) == text
+    assert list(record["rows"]) == list(tools["DATA"])
+    for nights in (nights for shares in record["rows"].values() for nights in shares.values()):
+        assert len(nights) == record["seeds"]
+        assert all(night["warm"]["sweeps"] < night["cold"]["sweeps"] for night in nights)
 
 
 def test_table_of_single_answers_is_that_of_its_json(execute):
