@@ -116,7 +116,7 @@ def test_a_threshold_is_half_way_to_the_next_score():
     one, next_to_it = np.float32(0.5), np.nextafter(np.float32(0.5), np.float32(0))
     near = best_threshold(np.array([[one, next_to_it]], np.float32), Labels.from_y([[1, 0]]))
     assert next_to_it <= near < one
-    assert best_threshold(np.array([[0.5]]), Labels.from_y([[1]])) < 0.5  # nothing below
+    assert best_threshold(np.array([[0.5, 2.5]]), Labels.from_y([[1, 1]])) == pytest.approx(-0.5)  # nothing below
 
 
 def test_values_that_are_no_numbers_are_refused_in_a_sentence_of_its_own():

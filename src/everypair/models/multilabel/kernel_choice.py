@@ -1,7 +1,8 @@
 """Which metric and which ridge rank rows best that neither has seen: cross-fitting in two or three folds.
 
     λ = argmax nDCG@5 with e = ½, uphill from 0.3 in steps of about 3, then e = argmax nDCG@5 with that λ,
-    of rows scored by a metric and a kernel ridge regression of the other folds; of near ties the larger
+    of rows scored by a metric and a kernel ridge regression of the other folds (of near ties the λ nearest 0.3 and the
+    larger e; with one label, which nothing ranks, the least squared error)
 
 A metric that has seen a row's labels draws rows of the same labels together: leaving the row out of the regression
 alone, after the metric has been learnt with it, flatters the metric. So the metric is learnt again in every fold, and
@@ -110,8 +111,10 @@ class CrossFit:
             K, values = matrices[exponent]
             ridges = np.asarray(reg * inverse_weights, self.dtype)
             system = KernelRidge.of(lambda i, j: K[i, j], ridges, self.n_threads)
-            scores = known_alone(values @ system.coefficients(Y), held_labels)
-            ranking = rank_dense(scores, held_labels.positives, None)
+            scores = values @ system.coefficients(Y)
+            if Y.shape[1] == 1:
+                return -np.square(scores - held_labels.positives.toarray(), dtype=np.float64).ravel()
+            ranking = rank_dense(known_alone(scores, held_labels), held_labels.positives, None)
             quality = per_row.ndcg(ranking, min(TOP, Y.shape[1]))
             return np.asarray(quality[~np.isnan(quality)])
 
@@ -119,18 +122,16 @@ class CrossFit:
 
 
 def uphill(values: Sequence[float], height: Callable[[float], float]) -> float:
-    """The first of ascending ``values`` that is higher than those beside it, from the middle on; if level, the larger.
+    """The first of ``values`` that is higher than those beside it, from the middle on.
 
     >>> uphill((1.0, 2.0, 3.0, 4.0, 5.0), lambda value: -abs(value - 1.9))
     2.0
     """
     place = middle = len(values) // 2
-    top = height(values[place])
-    for step, gain in ((-1, TIE), (1, -TIE)):
-        while 0 <= place + step < len(values) and height(values[place + step]) > top + gain:
+    for step in (-1, 1):
+        while 0 <= place + step < len(values) and height(values[place + step]) > height(values[place]) + TIE:
             place += step
-            top = max(top, height(values[place]))
-        if place < middle:
+        if place != middle:
             break
     return values[place]
 

@@ -55,8 +55,10 @@ def best_threshold(scores: Array, labels: Labels, sample_weight: Array | None = 
     f1 = 2 * true_positives / (predicted + true_positives[0])
     cut = cuts[len(cuts) - 1 - int(np.argmax(f1[::-1]))]
     below = max(float(_largest_below(_known_scores(scores, labels, row), cut)) for row in range(len(scores)))
+    if not np.isfinite(below):  # every known entry is predicted: so is what comes a little lower
+        below = float(cut) - max(float(scores.max() - cut), abs(float(cut)), 1.0)
     closest = float(np.nextafter(cut, -np.inf, dtype=scores.dtype))
-    return min(float(scores.dtype.type(below + (float(cut) - below) / 2)), closest) if np.isfinite(below) else closest
+    return min(float(scores.dtype.type(below + (float(cut) - below) / 2)), closest)
 
 
 def _known_scores(scores: Array, labels: Labels, row: int) -> Array:
