@@ -27,12 +27,14 @@ SCRIPTS = sorted(
 RUNS: dict[str, list[list[str]]] = {
     "benchmarks/cluster.py": [[]],
     "benchmarks/everybody.py": [[]],
+    "benchmarks/footprint.py": [[]],
     "benchmarks/labels.py": [["missing"], ["wiki"]],
     "benchmarks/large.py": [[]],
     "benchmarks/latency.py": [[]],
     "benchmarks/multilabel.py": [["peers"], ["cg"], ["methods"], ["cost"]],
     "benchmarks/nights.py": [[]],
     "benchmarks/predict.py": [[]],
+    "benchmarks/race_page.py": [[]],
     "benchmarks/reading.py": [[]],
     "benchmarks/roofline.py": [[]],
     "benchmarks/scaling.py": [[]],
@@ -346,14 +348,27 @@ def test_smoke_results_go_to_a_temporary_folder(execute, tmp_path, monkeypatch, 
 def test_benchmark_tables_are_those_of_their_json(execute):
     tables = execute("benchmarks/tables.py", name="tools")
     record = json.loads((BENCHMARKS / "results/sweep.json").read_text())
-    assert len(tables["PAGES"]) == 2
-    for page, names in tables["PAGES"].items():
-        text = page.read_text()
-        assert tables["written"](text, record, names) == text
-        assert "| EveryPair" in text
-        assert f"{record['users']:,} × {record['items']:,}" in text
-        assert f"{record['pairs'] / 1e6:.2f} M generated" in text
-        assert f"rank {record['rank']}, {record['threads']} threads" in text
+    text = tables["PAGE"].read_text()
+    assert tables["written"](text, record) == text
+    assert "| EveryPair" in text
+    assert f"{record['users']:,} × {record['items']:,}" in text
+    assert f"{record['pairs'] / 1e6:.2f} M generated" in text
+    assert f"rank {record['rank']}, {record['threads']} threads" in text
+
+
+def test_tables_of_the_race_are_those_of_their_json(execute):
+    race = execute("benchmarks/race_page.py", name="tools")
+    text = race["PAGE"].read_text()
+    assert race["written"](text) == text
+    assert set(race["OURS"]) <= {word.strip("*()") for word in text.replace("**", " ").split()}
+
+
+def test_what_a_blend_costs_is_said_as_it_was_measured():
+    stored = [json.loads(path.read_text())["seeds"] for path in (EXPERIMENTS / "blend/results").glob("cost_*.json")]
+    ratios = [seed["cpu_blend"] / seed["cpu_factors"] for seeds in stored for seed in seeds]
+    words = f"{min(ratios):.1f} to {max(ratios):.1f} times"
+    for page in ("docs/choosing.md", "src/everypair/models/recommend/blend/blend.py"):
+        assert words in (ROOT / page).read_text(), (page, words)
 
 
 @pytest.mark.parametrize("name", ["large", "spark"])
@@ -414,7 +429,7 @@ def test_benchmark_tables_tell_who_arrived(execute):
         "| EveryPair 1, logistic | 0.50 |  |  |  |",
     ]
     with pytest.raises(SystemExit, match="The page needs the lines"):
-        tables["written"]("no markers", record, None)
+        tables["written"]("no markers", record)
 
 
 def test_rounds_of_a_benchmark_can_be_added(execute, tmp_path):
