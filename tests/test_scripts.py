@@ -69,6 +69,8 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/esl/quality.py": [[]],
     "experiments/esl/race.py": [[]],
     "experiments/esl/table2.py": [[], ["--data", "growth"]],
+    "experiments/labels/missing.py": [[]],
+    "experiments/labels/scaling.py": [[]],
     "experiments/labels/study.py": [[]],
     "experiments/leml/defaults.py": [[]],
     "experiments/leml/full_labels.py": [[]],
