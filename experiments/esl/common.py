@@ -46,7 +46,7 @@ __all__ = [
 
 
 def load(data: str) -> tuple[Any, Any]:
-    """(train, test): ml1m about 80/20 as in the paper, citeulike_t as published (P = 10), others and ml1m_9to1 9:1."""
+    """(train, test): ml1m a public 80/20, citeulike_t as published (P = 10), the others and ml1m_9to1 9:1."""
     data = data.removesuffix(GLOROT)
     if data == "ml1m":
         archive = datasets.read("ml1m")
