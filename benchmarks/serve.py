@@ -3,9 +3,10 @@
     python benchmarks/serve.py            # measure, write benchmarks/results/serve.json
     python benchmarks/serve.py --report   # write the tables of docs/serve.md from it
 
-All three run at once, a process each, with the same factors, ids and JSON; one after the other, in an order drawn anew
-in every round, is asked for a few seconds by 1, 16 and 64 connections. CPU is that of the process that answers. Then a
-service is started with a warm and with an empty cache of kernels.
+They run at once, a process each, with the same factors, ids and JSON, and so does the floor: uvicorn with an app that
+always gives the same answer. One after the other, in an order drawn anew in every round, is asked for a few seconds by
+1, 16 and 64 connections. CPU is that of the process that answers. Then a service is started with a warm and with an
+empty cache of kernels.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ import everypair
 RESULTS = Path(__file__).parent / "results"
 CONNECTIONS = (1, 16, 64)
 FOLDED, ASKED = 20, 500  # items of somebody new; different requests of a kind
-NEEDED = {"same": ("implicit",), "fastapi": ("implicit", "fastapi")}
-NAMES = {"everypair": "everypair serve", "same": "the same app around implicit", "fastapi": "FastAPI + implicit"}
+NEEDED: dict[str, tuple[str, ...]] = {"same": ("implicit",), "fastapi": ("implicit", "fastapi"), "floor": ()}
+NAMES = {"same": "the same app around implicit", "fastapi": "FastAPI + implicit"}
 
 
 def questions(users: int, items: int) -> dict[str, list[bytes]]:

@@ -9,7 +9,12 @@ from typing import Any
 from page import filled
 
 PAGE = Path(__file__).parents[1] / "docs" / "serve.md"
-NAMES = {"everypair": "everypair serve", "same": "same app, implicit", "fastapi": "FastAPI + implicit"}
+NAMES = {
+    "everypair": "everypair serve",
+    "same": "same app, implicit",
+    "fastapi": "FastAPI + implicit",
+    "floor": "uvicorn alone",
+}
 
 
 def points(record: dict[str, Any], rank: str) -> dict[tuple[str, int], dict[str, dict[str, float]]]:

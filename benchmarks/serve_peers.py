@@ -1,8 +1,10 @@
 """The same questions answered by implicit: inside the same app, and as people write it by hand with FastAPI.
 
-Both are processes of their own: ``python -c "import serve_peers; serve_peers.main()" same|fastapi FILE PORT``.
+And the floor: uvicorn with an app that reads a request and always gives the same answer, a list of ten items. Each is a
+process of its own: ``python -c "import serve_peers; serve_peers.main()" same|fastapi|floor FILE PORT``.
 """
 
+import json
 import socket
 import sys
 import warnings
@@ -149,6 +151,23 @@ def fastapi(path: str, port: int) -> None:
     uvicorn.run(application, host="127.0.0.1", port=port, log_level="warning", access_log=False)
 
 
+def floor(path: str, port: int) -> None:
+    """No model, no routing, no JSON: what uvicorn itself takes."""
+    import uvicorn
+
+    items = [{"item": f"i{place}", "score": 1.2345678 / (place + 1)} for place in range(10)]
+    body = json.dumps({"items": items, "how": "known", "model": "0", "variant": "floor"}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    uvicorn.run(application, host="127.0.0.1", port=port, log_level="warning", access_log=False, lifespan="off")
+
+
 def main() -> None:
     kind, path, port = sys.argv[1:]
-    {"same": same, "fastapi": fastapi}[kind](path, int(port))
+    {"same": same, "fastapi": fastapi, "floor": floor}[kind](path, int(port))

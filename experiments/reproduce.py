@@ -7,7 +7,8 @@
 prints a line per entry; without data sets it runs what is generated or embedded and says "no data" for the rest.
 ``--full`` writes the stored results beside the scripts and then docs/reproduction.md. A command that was run with the
 code at hand is not run again unless ``--again`` says so, so a run that was interrupted goes on where it was.
-``--report`` only writes the page; ``--status`` lists results that are older than the code they rest on.
+``--report`` only writes the page; ``--status`` lists results that are older than the code they rest on; ``--canary``
+is for a change of what training computes (reproduction/canary.py).
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from registry import ENTRIES, PAPERS
-from reproduction import ledger, page
+from reproduction import canary, ledger, page
 from reproduction.entry import EXPERIMENTS, Entry
 
 PAGE = EXPERIMENTS.parent / "docs" / "reproduction.md"
+EMBEDDED = "debian"
 QUICK = EXPERIMENTS.parent / "build" / "reproduction"
 
 
@@ -38,27 +40,30 @@ def has_data(entry: Entry) -> bool:
     return all(Path(folder, f"{name}.npz").is_file() for name in entry.data) if folder else not entry.data
 
 
+def can_run(entry: Entry, command: str) -> bool:
+    """Whether what a command reads is there: the data sets, or it has one that ships with the library."""
+    return has_data(entry) or f"--data {EMBEDDED}" in command
+
+
 def run(command: str, folder: Path, smoke: bool) -> str | None:
     """Run a command of the registry, note it in the ledger; return what went wrong, or None."""
     script, *arguments = shlex.split(command)
     results = folder / Path(script).parent / "results"
     call = [sys.executable, str(EXPERIMENTS / script), *arguments, "--results", str(results)]
+    state = {"commit": ledger.commit(), "code": ledger.fingerprint(command)}  # before: it may change while this runs
     start = time.perf_counter()
     done = subprocess.run(call + ["--smoke"] * smoke, capture_output=True, text=True, check=False, cwd=EXPERIMENTS)
     if done.returncode:
         return (done.stderr.strip().splitlines() or ["no message"])[-1]
-    ledger.note(folder, command, {
-        "commit": ledger.commit(), "code": ledger.fingerprint(script.partition("/")[0]),
-        "seconds": round(time.perf_counter() - start), "day": datetime.now(UTC).date().isoformat(),
-    })  # fmt: skip
+    spent = {"seconds": round(time.perf_counter() - start), "day": datetime.now(UTC).date().isoformat()}
+    ledger.note(folder, command, {**state, **spent})
     return None
 
 
 def run_all(commands: Iterable[str], folder: Path, jobs: int, again: bool, smoke: bool) -> bool:
     """Run commands, those of one script one after the other; say how far it is. True if all went well."""
     rows = ledger.read(folder)
-    codes = {paper: ledger.fingerprint(paper) for paper in PAPERS}
-    left = [one for one in commands if again or rows.get(one, {}).get("code") != codes[one.partition("/")[0]]]
+    left = [one for one in commands if again or rows.get(one, {}).get("code") != ledger.fingerprint(one)]
     scripts: dict[str, list[str]] = {}
     for command in left:
         scripts.setdefault(command.split()[0], []).append(command)
@@ -102,7 +107,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     how = parser.add_mutually_exclusive_group()
     for name, text in {"quick": "small runs (the default)", "full": "write the stored results anew",
-                       "report": "only write the page", "status": "list what is stale"}.items():  # fmt: skip
+                       "report": "only write the page", "status": "list what is stale",
+                       "canary": "store anew what small fits give"}.items():  # fmt: skip
         how.add_argument(f"--{name}", action="store_true", help=text)
     parser.add_argument("--paper", nargs="+", choices=tuple(PAPERS))
     parser.add_argument("--only", nargs="+", metavar="ID")
@@ -111,6 +117,9 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="seconds, on tiny generated data, nothing kept")
     options, _ = parser.parse_known_args() if "--smoke" in sys.argv else (parser.parse_args(), None)
     entries = chosen(options.paper, options.only)
+    if options.canary:
+        print("\n".join(canary.store()) or "No score moved.")
+        return
     if options.status:
         for entry in entries:
             old = entry.full and ledger.stale(entry)
@@ -120,8 +129,8 @@ def main() -> None:
     if not options.report:
         folder = EXPERIMENTS if options.full else QUICK
         folder = Path(tempfile.mkdtemp(prefix="everypair-smoke-")) if options.smoke else folder
-        wanted = [entry for entry in entries if options.smoke or has_data(entry)]
-        commands = dict.fromkeys(c for entry in wanted for c in (entry.full if options.full else entry.quick))
+        every = ((entry, c) for entry in entries for c in (entry.full if options.full else entry.quick))
+        commands = dict.fromkeys(c for entry, c in every if options.smoke or can_run(entry, c))
         well = run_all(commands, folder, options.jobs, options.again, options.smoke)
         for entry in entries:
             print(line(entry, folder))

@@ -69,6 +69,16 @@ MISTAKES = {
     "one list for a list of lists": (lambda: FITTED.recommend(interactions=["film 0"]), r"as in \[\['film 0'\]\]"),
     "unknown item of a new user": (lambda: FITTED.recommend(interactions=[["film 99"]]), "unknown item: 'film 99'"),
     "known and new at once": (lambda: FITTED.recommend(["ann 0"], interactions=[["film 0"]]), "not both"),
+    "another form of reasons": (lambda: FITTED.explain("ann 0", "film 1", output="excel"), "output must be one of"),
+    "unknown items of somebody new": (lambda: FITTED.recommend(interactions=[["film 99"]]), "unknown='ignore'"),
+    "more of somebody known": (
+        lambda: FITTED.recommend("ann 0", interactions=[["film 0"]]),
+        "more= is what known ones",
+    ),
+    "a known user again": (
+        lambda: FITTED.add_users(ids=["ann 0"], interactions=[["film 0"]]),
+        "update takes what known",
+    ),
     "another form": (lambda: FITTED.set_output(transform="excel"), "one of 'default', 'pandas'"),
     # fitting
     "a list of pairs of numbers": (lambda: model().fit([(1, 2), (3, 4)]), "of events make everypair.data.read_events"),
@@ -108,6 +118,7 @@ MISTAKES = {
     "a known item added": (lambda: DESCRIBED.add_items(features=ABOUT[:1]), "'film 0' is among the ids already"),
     "one name for two": (lambda: DESCRIBED.add_items(ids=["a"], features=np.ones((2, 2))), "1 ids for 2 new items"),
     "features of a model without": (lambda: FITTED.recommend(features=np.ones((1, 2))), "fitted without user_features"),
+    "a table about others": (lambda: table_features({"film": ["a"], "year": [1.0]}, EVENTS.item_ids), "none of the 21"),
     "ids that are a list": (lambda: table_features({"film": ["a"]}, ["a"]), "wrap them in Ids"),
     "a friend of nobody": (lambda: edge_graph([("ann 0", "xan")], EVENTS.user_ids), "unknown: 'xan'"),
     "edges for a graph": (

@@ -30,12 +30,13 @@ def house():
     sys.path.insert(0, str(EXPERIMENTS))
     import registry
     import reproduce
-    from reproduction import entry, ledger, page
+    from reproduction import canary, entry, ledger, page
 
-    yield {"registry": registry, "reproduce": reproduce, "entry": entry, "ledger": ledger, "page": page}
+    yield {"registry": registry, "reproduce": reproduce, "canary": canary, "entry": entry, "ledger": ledger,
+           "page": page}  # fmt: skip
     sys.path.remove(str(EXPERIMENTS))
     for name in list(sys.modules):
-        if name.partition(".")[0] in ("registry", "reproduce", "reproduction", "leml", "mlrm"):
+        if name.partition(".")[0] in ("registry", "reproduce", "reproduction", "esl", "leml", "mlrm"):
             del sys.modules[name]
 
 
@@ -104,18 +105,50 @@ def test_a_judge_changes_its_mind_with_the_figures(house):
     def swap(records):
         for record in records.values():
             for row in record["rows"]:
-                row["test"]["ndcg@10"] = 50.0 if row["method"] == "Subsampled" else 1.0
+                for split in row["splits"]:
+                    split["ndcg@10"] = 50.0 if row["method"] == "Subsampled" else 1.0
 
-    assert entries["negsel.table4"].verdict().state == "confirmed"
+    assert entries["negsel.table4"].verdict().state != "refuted"
     assert judged("negsel.table4", swap) == "refuted"
 
-    def better_mlrm(records):
-        for name, cell in records["mlrm/table1"].items():
-            for run in cell["runs"]:
-                run["auc"] = 0.99 if name.endswith("MLRM'") else 0.5
+    def completed(**auc):  # a run of MLRM's Table 1 in which every rate has the same figures
+        cells = {f"GPCRs {rate} {name}": {"runs": [{"auc": auc.get(name[:4], 0.5)}] * 2}
+                 for rate in (0.1, 0.3, 0.5, 0.7, 0.9)
+                 for name in ("FPCA", "SIMC", "FNNM", "IMC", "MLRM'", "MLRM transductive")}  # fmt: skip
+        return {"mlrm/table1_printed": cells}
 
-    assert entries["mlrm.table1"].verdict().state == "refuted"
-    assert judged("mlrm.table1", better_mlrm) == "confirmed"
+    for name in ("mlrm.table1", "mlrm.claim.best"):
+        assert entries[name].judge(completed(MLRM=0.9)).state == "confirmed"
+        assert entries[name].judge(completed(FNNM=0.9, FPCA=0.9, SIMC=0.9, IMC=0.9)).state == "refuted"
+
+
+def test_a_difference_within_its_noise_is_none(house):
+    entry = house["entry"]
+    assert entry.beyond_noise([0.1, 0.11, 0.09])
+    assert not entry.beyond_noise([0.1, -0.1, 0.2])
+    mean, low, high = entry.paired([0, 1] * 100, [1, 0] * 100)
+    assert low < mean == 0 < high
+    low, high = entry.paired([1.0] * 9, [0.0] * 9)[1:]
+    assert (low, high) == (1.0, 1.0)
+
+
+def test_what_an_earlier_script_stored_is_untested(house, tmp_path):
+    entry = next(one for one in house["registry"].ENTRIES if one.id == "mlrm.table1")
+    path = house["entry"].result_path(entry.results[0], tmp_path)
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"GPCRs 0.1 FPCA": {}}))
+    assert entry.verdict(tmp_path).state == "untested"
+    assert "no 'GPCRs, MLRM transductive'" in entry.verdict(tmp_path).sentence
+
+
+@pytest.mark.parametrize("paper", ["negsel", "ocsmf", "leml", "labels", "mlrm", "esl"])
+def test_training_computes_what_it_did_when_results_were_made(house, paper):
+    canary = house["canary"]
+    now = canary.sung(paper)
+    assert not canary.moved(now, canary.stored()[paper]), "python experiments/reproduce.py --canary says what to do"
+    other = {name: [1.1 * one for one in scores] for name, scores in now.items()}
+    assert canary.moved(other, now) == list(now)
+    assert canary.moved(now, {}) == list(now)
 
 
 def test_counts_and_errors_of_verdicts(house):
@@ -131,27 +164,28 @@ def test_counts_and_errors_of_verdicts(house):
 
 def test_words_do_not_make_a_result_stale(house, tmp_path, monkeypatch):
     ledger = house["ledger"]
-    assert ledger.without_docstrings("def f():\n    'a'\n    return 1") == ledger.without_docstrings(
-        "def f():\n    'b c'  # d\n    return 1"
-    )
-    assert ledger.without_docstrings("x = 1") != ledger.without_docstrings("x = 2")
+    assert ledger.essence("def f():\n    'a'\n    return 1") == ledger.essence("def f():\n    'b c'  # d\n    return 1")
+    assert ledger.essence("import a\nx = 1\ndef report(): 0") == ledger.essence("x = 1")
+    assert ledger.essence("x = 1") != ledger.essence("x = 2")
     entry = next(one for one in house["registry"].ENTRIES if one.id == "leml.theorem4")
     (command,) = entry.full
-    ledger.note(tmp_path, command, {"commit": "abc", "code": ledger.fingerprint("leml"), "seconds": 1})
+    assert ledger.made(entry, tmp_path) == "**stale**, before the ledger"
+    row = {"commit": "abc", "code": ledger.fingerprint(command), "seconds": 1, "day": "2026-01-31"}
+    ledger.note(tmp_path, command, row)
     assert not ledger.stale(entry, tmp_path)
-    assert ledger.made(entry, tmp_path) == "abc"
-    ledger.note(tmp_path, command, {"commit": "abc", "code": "older", "seconds": 1})
+    assert ledger.made(entry, tmp_path) == "abc on 2026-01-31"
+    ledger.note(tmp_path, command, {**row, "code": "older"})
     assert ledger.stale(entry, tmp_path)
     assert json.loads((tmp_path / ledger.LEDGER).read_text())[command]["code"] == "older"
 
 
 def test_without_data_it_says_so_and_succeeds(tmp_path):
     done = subprocess.run(
-        [sys.executable, "reproduce.py", "--quick", "--only", "negsel.table4", "leml.claims1-2"],
+        [sys.executable, "reproduce.py", "--quick", "--only", "negsel.table6", "leml.claims1-2"],
         cwd=EXPERIMENTS, capture_output=True, text=True, timeout=300, env={"PATH": ""},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "negsel.table4: no data (ml100k, ml1m, lastfm_hetrec)" in done.stdout
+    assert "negsel.table6: no data (ml1m)" in done.stdout
     assert "leml.claims1-2: confirmed." in done.stdout
 
 

@@ -7,7 +7,7 @@ everypair evaluate log.csv --missing drop --duplicates count --rank 16 \
 everypair fit log.csv -o shop.ep --missing drop --duplicates count \
     --model OneClassMF --rank 16 --items items.csv
 everypair recommend shop.ep --all -n 5 --at-most department=2 -o lists.csv
-everypair report shop.ep --test today.csv --items items.csv -o report.html
+everypair report shop.ep today.csv --items items.csv -o report.html
 everypair card shop.ep
 everypair evaluate shop.ep today.csv
 everypair evaluate shop.ep today.csv --repeats count

@@ -24,6 +24,7 @@ import scipy.sparse as sp
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import smoke
 from datasets import read, sparse
+from pages import on_page
 
 from everypair.data.observed import Observed
 from everypair.metrics import completion_metrics
@@ -273,15 +274,6 @@ def lines(study: str, cells: dict[str, dict[str, Found]]) -> list[str]:
         row.append(" / ".join(f"{np.mean([run[method]['cpu'] for run in runs]):.2f}" for method in methods[:2]))
         out.append(f"| {' | '.join(row)} |")
     return out
-
-
-def on_page(text: str, study: str, table: str) -> str:
-    """The page with the table of a study between its marks."""
-    before, begin, rest = text.partition(f"<!-- {study} -->\n")
-    _, end, after = rest.partition("<!-- end -->")
-    if not begin or not end:
-        sys.exit(f"The page needs the lines <!-- {study} --> and <!-- end -->.")
-    return f"{before}{begin}{table}{end}{after}"
 
 
 def kept(path: Path, key: str, found: dict[str, Found]) -> dict[str, dict[str, Found]]:

@@ -32,7 +32,7 @@ from everypair import OneClassMF, Side
 from everypair.data import Pairs, split_entries
 from everypair.features.matrix import Features
 from everypair.models.recommend.defaults import auto_negative_weight
-from everypair.models.recommend.two_tower import REG_SHARE
+from everypair.models.recommend.two_tower import REG_SHARE, mean_positives
 from everypair.neural.functions import padded
 from everypair.neural.inputs import Inputs
 from everypair.neural.layers import Layers
@@ -93,33 +93,34 @@ def warm_task(data: str) -> Task:
     return Task(train, validation, test)
 
 
-def cold_task(events: Any, words: Any) -> Task:
-    """Items in seven parts: one for the test, one for validation, five to learn from."""
+def cold_task(events: Any, words: Any, fold: int = 0) -> Task:
+    """Items in seven parts: one for the test, one of the others for validation, five to learn from."""
     part = np.random.default_rng(0).permutation(events.shape[1]) % 7
-    of = {"test": part == 0, "validation": part == 1, "train": part > 1}
+    of = {"test": part == 0, "validation": part == 1 + fold, "train": (part != 0) & (part != 1 + fold)}
     of = {name: np.flatnonzero(columns) for name, columns in of.items()}
     matrices = [sp.csr_matrix(events[:, of[name]]) for name in ("train", "validation", "test")]
     return Task(*matrices, sp.csr_array(words), of)
 
 
-def task_of(data: str, small: bool) -> Task:
+def task_of(data: str, small: bool, fold: int = 0) -> Task:
+    """The task of that name; with cold items, ``fold`` (0 to 5) says which seventh of the items is the validation."""
     if data == "ml1m_cold":
         archive = datasets.read("ml1m")
         known = [datasets.sparse(archive, f"item_{name}") for name in ("directors", "actors")]
         genres = archive["item_features"] if "item_features" in archive else datasets.sparse(archive, "item_features")
         return cold_task(
-            datasets.positives("ml1m"), sp.hstack([sp.csr_array(genres), *known], format="csr", dtype="f4")
+            datasets.positives("ml1m"), sp.hstack([sp.csr_array(genres), *known], format="csr", dtype="f4"), fold
         )
     if data in ("citeulike_t", "citeulike_t_cold"):
         archive = datasets.read("citeulike_t")
         words = TfidfTransformer(sublinear_tf=True).fit_transform(datasets.sparse(archive, "item_words"))
-        return cold_task(datasets.at_least(datasets.sparse(archive, "all"), 1), words.astype(np.float32))
+        return cold_task(datasets.at_least(datasets.sparse(archive, "all"), 1), words.astype(np.float32), fold)
     if data == "generated":
-        return generated(*((80, 70) if small else (1500, 1400)))
+        return generated(*((80, 70) if small else (1500, 1400)), fold)
     return warm_task(data)
 
 
-def generated(users: int, items: int) -> Task:
+def generated(users: int, items: int, fold: int = 0) -> Task:
     """Users like items with x₁ xor x₂ = their own bit; eight more features say nothing."""
     random = np.random.default_rng(0)
     features = random.integers(0, 2, (items, 10)).astype(np.float32)
@@ -127,7 +128,7 @@ def generated(users: int, items: int) -> Task:
     likes = (random.random((users, items)) < 0.06) & (taste[:, None] == kind)
     likes |= random.random(likes.shape) < 0.01
     coded = np.hstack([features, 1 - features])  # one column for each value
-    return cold_task(sp.csr_matrix(likes.astype(np.float32)), sp.csr_array(coded))
+    return cold_task(sp.csr_matrix(likes.astype(np.float32)), sp.csr_array(coded), fold)
 
 
 def towers_of(task: Task, widths: tuple[int, ...], rank: int) -> tuple[Any, Any, Any]:
@@ -173,9 +174,7 @@ def repeated(steps: int, step: Any, state: Any, factors: Any, task: Task) -> dic
 
 def mean_ridge(pairs: Any) -> float:
     """λ of all parameters where the embeddings have no ridge: in units of the mean positives of an entity."""
-    return (
-        REG_SHARE * pairs.n_positives / int(np.count_nonzero(pairs.left_counts) + np.count_nonzero(pairs.right_counts))
-    )
+    return REG_SHARE * mean_positives(pairs)
 
 
 def two_tower(task: Task, widths: tuple[int, ...], rank: int, rate: float | None = None, ridge: float = 1.0) -> Any:

@@ -19,6 +19,7 @@ except ImportError:  # not on Windows: run one process at a time there
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import datasets
 import numpy as np
+from pages import on_page
 from smoke import parse
 
 from everypair.data import Pairs
@@ -38,11 +39,14 @@ LAMBDA = 4.0  # Table 3, ml1m
 PAPERS = "_9to1"  # ending of the name of a data set that is split as in the paper
 GLOROT = "_glorot"  # ending of a data set's name: rows of ids start as those of a matrix by Glorot do, not at 0.1
 
-__all__ = ["RESULTS", "cpu", "figures", "load", "merged", "one_core", "parse", "start_of", "tower_objective", "write"]
+__all__ = [
+    "RESULTS", "cpu", "figures", "load", "merged", "on_page", "one_core", "parse", "start_of", "tower_objective",
+    "write",
+]  # fmt: skip
 
 
 def load(data: str) -> tuple[Any, Any]:
-    """(train, test): ml1m about 80/20 as in the paper, citeulike_t as published (P = 10), others and ml1m_9to1 9:1."""
+    """(train, test): ml1m a public 80/20, citeulike_t as published (P = 10), the others and ml1m_9to1 9:1."""
     data = data.removesuffix(GLOROT)
     if data == "ml1m":
         archive = datasets.read("ml1m")

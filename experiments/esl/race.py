@@ -4,10 +4,13 @@
     python experiments/esl/race.py --report
 
 One cell for every (data, start, seed, method) in results/race/*.json: CPU seconds of the steps, L and MAP@5 along the
-way. A cell that is there with as many seconds as asked for is not run again: an interrupted run goes on where it was.
-The methods of a cell's (data, start, seed) take turns, always the one that has used least of the processor, so that
-whatever else the machine does slows all of them alike. Setting as in figure2.py: the paper's objective and towers, a
-twentieth of the training pairs left out of training for validation; ml1m_9to1 is the paper's own split, other data 9:1.
+way. A cell that is there with as many seconds as asked for is not run again; one that has fewer, because fewer were
+asked for or because ``--minutes`` of the clock were over, goes on where it was: results/race/*.pickle, which can be
+deleted when all is done. The methods of a cell's (data, start, seed) take turns, always the one that has used least of
+the processor, so that whatever else the machine does slows all of them alike.
+Compilation and the measuring of MAP@5 are not counted; L is where a method needs it, Adam's of every 20th step alone.
+Setting as in figure2.py: the paper's objective and towers, a twentieth of the training pairs left out of training for
+validation; ml1m_9to1 is the paper's own split, other data 9:1.
 
     random   rows of ids of deviation 0.1, Glorot's matrices      glorot   rows of ids by Glorot's rule too
     linear   a OneClassMF of the same pairs and weights, lifted into the towers; its CPU seconds are counted
@@ -20,7 +23,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import pickle
 import platform
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,13 +36,16 @@ from common import GLOROT, LAMBDA, RESULTS, cpu, figures, load, one_core, parse,
 
 from everypair import OneClassMF
 from everypair.data import split_entries
+from everypair.models.recommend.two_tower import mean_positives
 from everypair.neural.lift import lifted
+from everypair.neural.optimizers.adam import Adam
 from everypair.neural.optimizers.choose import OPTIMIZERS, make_optimizer
 from everypair.neural.optimizers.state import evaluated
 
 STARTS = ("random", "glorot", "linear")
 LINEAR_RIDGE = 0.02  # of the linear start's factors, in units of the mean positives of an entity
 MOST = 400  # points of a curve that are kept
+SELDOM = 20  # steps of Adam, which needs no L, from one L to the next
 MARKS = (10, 15, 30, 60, 120, 240, 600)  # seconds of a peer
 
 
@@ -52,14 +61,20 @@ class Runner:
     """One method under way: its state, what it has used of the processor, and its curve."""
 
     def __init__(
-        self, method: str, objective: Any, theta: Any, cost: float, parts: Any, seconds: float, points: int
+        self, method: str, objective: Any, theta: Any, cost: float, parts: Any, seconds: float, points: int, store: Path
     ) -> None:
         self.method, self.parts, self.seconds, self.points = method, parts, seconds, points
         self.optimizer = make_optimizer(method, objective)
+        if isinstance(self.optimizer, Adam):
+            self.optimizer.sweep = SELDOM
         state = self.optimizer.fresh(theta)
         self.state = replace(state, **evaluated(objective.at(theta), 0))
         self.spent, self.curve, self.measured = cost, [], 0
-        self.look()
+        self.store = store
+        if store.exists():
+            self.state, self.spent, self.curve, self.measured = pickle.loads(store.read_bytes())
+        else:
+            self.look()
         self.over = False  # one sweep at least, however long the start took
 
     def step(self) -> bool:
@@ -68,6 +83,10 @@ class Runner:
         self.state = self.optimizer.step(self.state)
         self.spent += cpu() - begin
         return self.look()
+
+    def keep(self) -> None:
+        """Write down what another run needs to go on."""
+        self.store.write_bytes(pickle.dumps((self.state, self.spent, self.curve, self.measured)))
 
     def look(self) -> bool:
         """Keep a point of the curve, and MAP@5 now and then; whether it was measured."""
@@ -91,9 +110,8 @@ def started(objective: Any, start: str, seed: int) -> tuple[Any, float]:
     if start != "linear":
         return start_of(objective, seed), 0.0
     pairs = objective.stored
-    entities = np.count_nonzero(pairs.left_counts) + np.count_nonzero(pairs.right_counts)
     model = OneClassMF(
-        rank=min(objective.towers[0].layers.outs), reg=LINEAR_RIDGE * pairs.n_positives / int(entities), reg_exponent=0,
+        rank=min(objective.towers[0].layers.outs), reg=LINEAR_RIDGE * mean_positives(pairs), reg_exponent=0,
         negative_weight=float(objective.negatives.right.mean() * objective.negatives.left.mean()), negative_value=-1.0,
         random_state=seed, n_threads=1,
     )  # fmt: skip
@@ -105,14 +123,15 @@ def started(objective: Any, start: str, seed: int) -> tuple[Any, float]:
     return theta, cpu() - begin
 
 
-def race(options: Any, data: str, start: str, seed: int, budgets: dict[str, float]) -> None:
-    """All methods of one (data, start, seed) that are not done yet."""
+def race(options: Any, data: str, start: str, seed: int, budgets: dict[str, float], until: float) -> None:
+    """All methods of one (data, start, seed) that are not done yet; until then on the clock, and the rest is kept."""
     wanted = {
         method: cell_path(options.results, data, start, seed, method) for method in budgets
     }  # fmt: skip
     wanted = {method: path for method, path in wanted.items() if not is_done(path, budgets[method])}
     if not wanted:
         return
+    (options.results / "race").mkdir(parents=True, exist_ok=True)
     train, test = load(data)
     train, validation = split_entries(train, 0.05, random_state=1)
     ending = GLOROT if start == "glorot" else ""
@@ -128,16 +147,21 @@ def race(options: Any, data: str, start: str, seed: int, budgets: dict[str, floa
     for method in wanted:
         warm = make_optimizer(method, objective)
         warm.step(warm.fresh(theta))  # kernels are loaded
-        runners.append(Runner(method, objective, theta, cost, parts, budgets[method], options.points))
+        store = wanted[method].with_suffix(".pickle")
+        runners.append(Runner(method, objective, theta, cost, parts, budgets[method], options.points, store))
     while running := [runner for runner in runners if not runner.over]:
+        if time.monotonic() > until:
+            for runner in running:
+                runner.keep()
+            raise SystemExit(f"{data} {start} {seed}: time is over, the same command goes on.")
         runner = min(running, key=lambda runner: runner.spent)
         if runner.step():
             cell = {**about, "method": runner.method, "beside": sorted(wanted), "curve": runner.curve}
             if runner.over:
-                cell["finished"] = runner.seconds
+                runner.keep()
+                cell |= {"finished": runner.seconds, "load": round(os.getloadavg()[1], 1)}
                 print(data, start, seed, runner.method, runner.curve[-1], flush=True)
             path = wanted[runner.method]
-            path.parent.mkdir(parents=True, exist_ok=True)
             fresh = path.with_suffix(".fresh")
             fresh.write_text(json.dumps(cell))
             fresh.replace(path)
@@ -258,6 +282,7 @@ def main() -> None:
     parser.add_argument("--starts", nargs="+", default=["random"], choices=STARTS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--points", type=int, default=20, help="how often MAP@5 is measured")
+    parser.add_argument("--minutes", type=float, default=np.inf, help="of the clock, after which a run is left off")
     parser.add_argument("--widths", type=int, nargs="*", default=(256, 256))
     parser.add_argument("--rank", type=int, default=128)
     parser.add_argument("--report", action="store_true", help="only write the table and the pictures, from the cells")
@@ -265,10 +290,11 @@ def main() -> None:
     options = parse(parser, RESULTS, methods=small, starts=list(STARTS), seeds=[0], points=2, widths=(4,), rank=3)
     if not options.report:
         one_core(options.smoke)
+        until = time.monotonic() + 60 * options.minutes
         for data in options.data:
             for start in options.starts:
                 for seed in options.seeds:
-                    race(options, data, start, seed, dict(options.methods))
+                    race(options, data, start, seed, dict(options.methods), until)
     cells = read_cells(options.results)
     if not cells:
         raise SystemExit("there are no cells yet: run the script without --report first.")

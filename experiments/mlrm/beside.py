@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+")
     parser.add_argument("--fancy", help="python with fancyimpute")
     args = parser.parse_args()
-    store = Store("beside", args.smoke)
+    store = Store("beside", args.smoke, folder=args.results, anew=args.anew)
     methods: dict[str, Any] = {
         "MLRM": ours(MLRM, True), "MLRM transductive": ours(lambda: MLRM(variant="transductive"), False),
         "FNNM": ours(FNNM, True), "IMC": ours(IMC, True), "Maxide": ours(Maxide, True), "FPCA": ours(FPCA, False),

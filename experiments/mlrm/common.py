@@ -35,6 +35,7 @@ from everypair.models.completion.rivals import FNNM, FPCA, IMC, SIMC, Maxide
 RESULTS = Path(__file__).parent / "results"
 HELD_OUT = 0.2
 NUCLEAR, L1, REG = (1.0, 0.5, 0.2, 0.05), (0.1, 0.03, 0.01, 0.003), (0.01, 0.03, 0.1, 0.3)
+FURTHER = (*NUCLEAR, 0.02, 0.01)
 SEARCH = {"max_iter": 60, "tol": 1e-3}
 
 
@@ -111,6 +112,7 @@ class Method:
     features: bool = True
     search: dict[str, Any] = field(default_factory=lambda: SEARCH)
     nuclear: tuple[float, ...] = NUCLEAR
+    l1: tuple[float, ...] = L1
 
     def fit(self, case: Case, mask: Any, regularisation: dict[str, float], **limits: Any) -> Any:
         sides = {"left_features": case.left, "right_features": case.right} if self.features else {}
@@ -123,7 +125,7 @@ class Method:
         sides = (case.left, case.right) if self.features else (None, None)
         strongest = model._strongest(model._prepare(model._data(observed, *sides)))
         names = [name for name in model.regularisers if strongest[name] > 0]
-        shares = {"nuclear_reg": self.nuclear, "l1_reg": L1, "reg": REG}
+        shares = {"nuclear_reg": self.nuclear, "l1_reg": self.l1, "reg": REG}
         idle = {name: 0.0 for name in model.regularisers if name not in names}
         points = []
         for chosen in product(*(shares[name] for name in names)):
@@ -142,9 +144,15 @@ def mlrm(variant: str) -> Callable[..., Any]:
     return lambda **options: MLRM(**{"variant": variant, **options})
 
 
+def longer(make: Callable[..., Any], features: bool = True, search: int = 150, **fixed: Any) -> Method:
+    """A method whose fits go on until they converge, nearly so where it is chosen, and a grid that goes on."""
+    limits = {"max_iter": search, "tol": 1e-3}
+    return Method(lambda **options: make(**{**fixed, **options}), features, limits, FURTHER, (*L1, 0.001, 0.0003))
+
+
 METHODS = {
     # whole fits, as 60 iterations would end on the way of its continuation, and a grid that goes on
-    "FPCA": Method(FPCA, features=False, search={}, nuclear=(*NUCLEAR, 0.02, 0.01)),
+    "FPCA": Method(FPCA, features=False, search={}, nuclear=FURTHER),
     "SIMC": Method(SIMC),
     "FNNM": Method(FNNM),
     "IMC": Method(IMC),
@@ -153,6 +161,19 @@ METHODS = {
     "MLRM'": Method(mlrm("noise")),
     "MLRM global": Method(mlrm("global")),
     "MLRM transductive": Method(mlrm("transductive"), features=False),
+}
+
+PLAIN = {"coding": None, "accelerate": False, "max_iter": 3000}  # as printed: zeros where nothing is known, no momentum
+PLAIN_STEPS = "FNNM, plain steps"  # of the paper, for their number, at FNNM's point
+PRINTED = {
+    **{name: METHODS[name] for name in ("FPCA", "IMC")},
+    "SIMC": longer(SIMC, search=60, max_iter=1000),
+    "FNNM": longer(FNNM, search=60, accelerate=True, max_iter=2000),
+    PLAIN_STEPS: longer(FNNM, max_iter=3000),
+    "MLRM": longer(mlrm("local"), **PLAIN),
+    "MLRM'": longer(mlrm("noise"), **PLAIN),
+    "MLRM global": longer(mlrm("global"), **PLAIN),
+    "MLRM transductive": longer(mlrm("transductive"), features=False, **PLAIN),
 }
 
 
@@ -178,10 +199,10 @@ def choose(case: Case, method: Method, mask: Any, metric: str) -> tuple[dict[str
 
 def run_cell(
     case: Case, name: str, rate: float, draws: int, metric: str, figures: tuple[str, ...],
-    before: dict[str, Any] | None = None,
+    before: dict[str, Any] | None = None, methods: dict[str, Method] = METHODS,
 ) -> dict[str, Any]:  # fmt: skip
     """One method at one rate: chosen once, measured on every draw; a cell ``before`` keeps its choice and its draws."""
-    method, start = METHODS[name], time.process_time()
+    method, start = methods[name], time.process_time()
     if before is None:
         point, at_end = choose(case, method, case.draw(rate, 0), metric)
         cell: dict[str, Any] = {"regularisation": point, "at_end_of_grid": at_end}
@@ -205,14 +226,17 @@ def mean_and_spread(cell: dict[str, Any], figure: str) -> tuple[float, float]:
 class Store:
     """Results of a script as JSON, kept after every cell; what is there, or in ``others``, is not run again."""
 
-    def __init__(self, name: str, smoke: bool, others: tuple[str, ...] = ()) -> None:
-        self.path = None if smoke else RESULTS / f"{name}.json"
+    def __init__(
+        self, name: str, smoke: bool, others: tuple[str, ...] = (), folder: Path = RESULTS, anew: bool = False
+    ) -> None:
+        self.path = None if smoke else folder / f"{name}.json"
+        self.anew, self.made = anew, set[str]()
         self.cells: dict[str, Any] = {}
         self.others: dict[str, Any] = {}
         if self.path is not None and self.path.exists():
             self.cells = json.loads(self.path.read_text())
         for other in others:
-            path = RESULTS / f"{other}.json"
+            path = folder / f"{other}.json"
             if not smoke and path.exists():
                 self.others |= json.loads(path.read_text())
 
@@ -222,7 +246,8 @@ class Store:
 
     def get(self, key: str, make: Callable[[dict[str, Any] | None], dict[str, Any]], draws: int = 1) -> dict[str, Any]:
         """The cell of ``key``, made where it is not known; one of fewer than ``draws`` draws gets the others."""
-        before = self.known().get(key)
+        before = None if self.anew and key not in self.made else self.known().get(key)
+        self.made.add(key)
         if before is None or len(before["runs"]) < draws:
             cell = make(before)
             if self.path is not None:
@@ -248,11 +273,13 @@ class Store:
         text = "\n".join(lines) + "\n"
         print(text)
         if self.path is not None:
-            (RESULTS / name).write_text(text)
+            (self.path.parent / name).write_text(text)
 
 
 def arguments(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--smoke", action="store_true", help="generated data, one draw, nothing written")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of results (beside the script)")
+    parser.add_argument("--anew", action="store_true", help="also what is stored")
     parser.add_argument("--plot", action="store_true", help="write a figure too (needs the extra plot)")
     return parser

@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--rates", nargs="+", type=float, default=list(RATES))
     parser.add_argument("--draws", type=int, default=1)
     args = parser.parse_args()
-    store = Store("figures", args.smoke, others=("multilabel", "table1"))
+    store = Store("figures", args.smoke, ("multilabel", "table1"), args.results, args.anew)
     names, rates = (["generated"], [0.5]) if args.smoke else (args.data, args.rates)
     for name in names:
         case = load(name)

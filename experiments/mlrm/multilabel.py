@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("--prepared", action="store_true", help="features scaled and centred, with a constant")
     args = parser.parse_args()
     title = "multilabel_prepared" if args.prepared else "multilabel"
-    store = Store(title, args.smoke)
+    store = Store(title, args.smoke, folder=args.results, anew=args.anew)
     names, rates = (["generated"], [0.5]) if args.smoke else (args.data, args.rates)
     for name in names:
         case = generated() if args.smoke else labels(name, args.prepared)

@@ -53,6 +53,7 @@ def measured_rows(stored: list[dict[str, Any]], options: Any) -> list[dict[str, 
             "rank": rank_of(options),
             "n_threads": options.threads,
             "reg_exponent": row["power"],
+            "solver": "tron",
         }
         tests = []
         for seed in range(len(row["splits"])):

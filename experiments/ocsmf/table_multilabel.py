@@ -15,6 +15,7 @@ import time
 from typing import Any
 
 import common
+import numpy as np
 from common import CHOSEN_BY, COLUMNS, KS, RESULTS, SWEEPS, MultiLabel, chosen, make_model, multilabel_figures, powers
 
 from everypair import Side
@@ -90,9 +91,18 @@ def run(formulation: str, variant: str, data: MultiLabel, options: Any) -> dict[
         start = time.process_time()
         model = data.fit(make_model(formulation, **point, max_iter=sweeps, **rest))
         seconds = time.process_time() - start
-        figures = multilabel_figures(model.score_users(features=data.X_test), data.Y_test)
+        scores = model.score_users(features=data.X_test)
+        figures = multilabel_figures(scores, data.Y_test)
         row[name] = {"point": point, "sweeps": sweeps, "cpu_seconds": seconds, "test": figures}
+        row[name]["hits"] = hits(scores, data.Y_test)
     return row
+
+
+def hits(scores: Any, truth: Any, k: int = 5) -> str:
+    """A digit for every test row with a label: how many of its first k labels are right, for paired intervals."""
+    first = np.argsort(-scores, axis=1)[:, :k]
+    right = np.take_along_axis(truth.toarray() > 0, first, axis=1).sum(axis=1)
+    return "".join(map(str, right[np.diff(truth.indptr) > 0]))
 
 
 def report(name: str, rows: list[dict[str, Any]]) -> str:

@@ -1,7 +1,12 @@
 """The ledger: which command wrote a result, at which state of the code, when, and how long it took.
 
-A result is stale if the code that it rests on has changed since: the scripts of its paper and the rooms of the library
-that they use, compared by their syntax trees without docstrings, so that words and comments do not count.
+A result is stale if the code that it rests on has changed since:
+
+- its script, and what that imports below ``experiments/``, but for what only writes tables and draws (syntax trees are
+  compared, without docstrings: words do not count);
+- what the library's training computes, by the stored scores of small fits (canary.py). A change of the library that
+  leaves them as they are leaves the results as they are too. Were its files compared, every commit would make
+  everything stale.
 """
 
 from __future__ import annotations
@@ -9,32 +14,27 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import shlex
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from reproduction import canary
 from reproduction.entry import EXPERIMENTS, Entry
 
 LEDGER = "reproduction/ledger.json"
-LIBRARY = EXPERIMENTS.parent / "src" / "everypair"
-SOLVED = ("kernels", "problem", "solvers", "training")
-ROOMS = {
-    "negsel": (*SOLVED, "models/recommend", "metrics"),
-    "ocsmf": (*SOLVED, "models/recommend", "models/multilabel", "features", "metrics"),
-    "leml": (*SOLVED, "models/multilabel", "metrics"),
-    "mlrm": ("solvers/completion", "problem/completion", "models/completion", "metrics"),
-    "esl": ("kernels", "problem", "neural", "models/recommend/two_tower.py", "metrics"),
-}
+APART = ("edges", "smoke", "tiny")  # marks in tables, and what only smoke runs use
+SHOWING = ("report", "plot", "markdown", "described", "shown", "table")  # functions that write results, not make them
 
 
-def without_docstrings(source: str) -> str:
-    """The syntax tree of a module as text, without its docstrings.
+def essence(source: str) -> str:
+    """The syntax tree of a module as text, without docstrings, imports and functions that write tables.
 
-    >>> without_docstrings("x = 1  # one") == without_docstrings('"words"\\nx = 1')
+    >>> essence("x = 1  # one") == essence('"words"\\nx = 1\\ndef report(): pass')
     True
     """
     tree = ast.parse(source)
+    tree.body = [part for part in tree.body if not _apart(part)]
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if (
@@ -47,19 +47,34 @@ def without_docstrings(source: str) -> str:
     return ast.dump(tree)
 
 
-def sources(paper: str) -> Iterator[Path]:
-    """The files that a paper's results rest on."""
-    yield from sorted((EXPERIMENTS / paper).glob("*.py"))
-    for room in ROOMS[paper]:
-        path = LIBRARY / room
-        yield from [path] if path.suffix else sorted(path.rglob("*.py"))
+def _apart(part: ast.stmt) -> bool:
+    """Whether a statement of a module makes no figures: imports, ``__all__``, functions that write tables."""
+    if isinstance(part, ast.FunctionDef):
+        return part.name in SHOWING
+    return isinstance(part, ast.Import | ast.ImportFrom) or ast.unparse(part).startswith("__all__")
 
 
-def fingerprint(paper: str) -> str:
-    """A short hash of the code that a paper's results rest on."""
-    digest = hashlib.sha256()
-    for path in sources(paper):
-        digest.update(f"{path.name}\n{without_docstrings(path.read_text())}\n".encode())
+def imported(script: Path) -> set[Path]:
+    """A script of ``experiments/`` and what it imports there, directly or not."""
+    found, waiting = set(), [script]
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for name in set(names).difference(APART):
+                near = (folder / f"{name}.py" for folder in (path.parent, EXPERIMENTS))
+                waiting += [one for one in near if one.exists() and one not in found][:1]
+    return found
+
+
+def fingerprint(command: str) -> str:
+    """A short hash of the code that what a command writes rests on."""
+    script = EXPERIMENTS / shlex.split(command)[0]
+    digest = hashlib.sha256(json.dumps(canary.stored()[script.parent.name]).encode())
+    for path in sorted(imported(script)):
+        digest.update(f"{path.name}\n{essence(path.read_text())}\n".encode())
     return digest.hexdigest()[:16]
 
 
@@ -85,19 +100,25 @@ def note(folder: Path, command: str, row: dict[str, Any]) -> None:
     path.write_text(json.dumps(rows, indent=1) + "\n")
 
 
-def made(entry: Entry, folder: Path = EXPERIMENTS) -> str:
-    """When an entry's commands were last run, in words: their commits, or that the ledger does not know."""
+def unknown(entry: Entry, folder: Path = EXPERIMENTS) -> int:
+    """How many of an entry's commands the ledger does not know: what they wrote is older than it."""
     rows = read(folder)
-    commits = {rows[command]["commit"] for command in entry.full if command in rows}
-    if not entry.full:
-        return ""
-    known = sum(command in rows for command in entry.full)
-    if not known:
-        return "before the ledger"
-    return ", ".join(sorted(commits)) + (f" ({known} of {len(entry.full)} commands)" if known < len(entry.full) else "")
+    return sum(command not in rows for command in entry.full)
+
+
+def made(entry: Entry, folder: Path = EXPERIMENTS) -> str:
+    """When an entry's commands were last run, in words: commits and last day, and how much is older than the ledger."""
+    known = [row for command, row in read(folder).items() if command in entry.full]
+    older = unknown(entry, folder)
+    words = []
+    if known:
+        words.append(f"{', '.join(sorted({row['commit'] for row in known}))} on {max(row['day'] for row in known)}")
+    if older:
+        words.append(f"**stale**, before the ledger{f', {older} of {len(entry.full)} commands' if known else ''}")
+    return "; ".join(words)
 
 
 def stale(entry: Entry, folder: Path = EXPERIMENTS) -> bool:
     """Whether a result was made with other code than the present one, or at an unknown state of it."""
-    rows, now = read(folder), fingerprint(entry.paper)
-    return any(rows.get(command, {}).get("code") != now for command in entry.full)
+    rows = read(folder)
+    return any(rows.get(command, {}).get("code") != fingerprint(command) for command in entry.full)

@@ -16,8 +16,20 @@ HEAD = """# Reproduction
 What five papers print and claim, beside what this library measures. A verdict is computed from stored results by a
 function of `experiments/reproduction/`, never typed in: **confirmed**, **partly**, **refuted** (the opposite is seen
 here), **untested** (it could be run with the data at hand and was not) or **no data** (it needs data that are not at
-hand). Parameters are chosen inside the training data unless a line says otherwise.
+hand). Parameters are chosen inside the training data unless a line says otherwise. A line ends with the commits whose
+code made its results and the last day; **stale** are results, or parts of them, from before such a record was kept.
 """
+HEADLINES = (  # of each paper
+    "negsel.claim.full",
+    "negsel.figure1",
+    "ocsmf.claim.loss",
+    "ocsmf.supp1",
+    "leml.claim.br",
+    "leml.claim.rivals",
+    "mlrm.claim.best",
+    "mlrm.claim.iterations",
+    "esl.claim.newton",
+)
 USE = """
 ```
 python experiments/reproduce.py --quick           # minutes: what small runs say
@@ -36,16 +48,29 @@ def _counts(verdicts: Sequence[Verdict]) -> str:
     return " | ".join(str(counts[state] or "–") for state in STATES)
 
 
+def headlines(entries: Sequence[Entry], folder: Path = EXPERIMENTS) -> str:
+    """What the papers are known for, a line each, with its verdict: the page's beginning, and the README's lines."""
+    known = {entry.id: entry for entry in entries}
+    lines = []
+    for name in HEADLINES:
+        verdict = known[name].verdict(folder)
+        lines.append(f"- {known[name].paper.upper()}, *{known[name].title}*: **{verdict.state}**, {verdict.sentence}")
+    return "\n".join(lines)
+
+
 def written(papers: Mapping[str, str], entries: Sequence[Entry], folder: Path = EXPERIMENTS) -> str:
     """The page in Markdown, from what is stored below ``folder``."""
     verdicts = {entry.id: entry.verdict(folder) for entry in entries}
-    lines = [HEAD, f"| paper | | {' | '.join(STATES)} |", "|---|---|" + "---|" * len(STATES)]
+    old = {entry.id for entry in entries if verdicts[entry.id].state in STATES[:3] and ledger.unknown(entry, folder)}
+    lines = [HEAD, headlines(entries, folder), ""]
+    lines += [f"| paper | | {' | '.join(STATES)} | of these stale |", "|---|---|" + "---|" * (len(STATES) + 1)]
     for paper in papers:
         for kind in KINDS:
-            here = [verdicts[entry.id] for entry in entries if entry.paper == paper and entry.kind == kind]
+            ids = [entry.id for entry in entries if entry.paper == paper and entry.kind == kind]
+            here = [verdicts[one] for one in ids]
             name = f"[{paper.upper()}](#{paper})" if kind == KINDS[0] else ""
-            lines.append(f"| {name} | {kind}s | {_counts(here)} |")
-    lines += [f"| all | {len(entries)} | {_counts(list(verdicts.values()))} |", USE]
+            lines.append(f"| {name} | {kind}s | {_counts(here)} | {len(old.intersection(ids)) or '–'} |")
+    lines += [f"| all | {len(entries)} | {_counts(list(verdicts.values()))} | {len(old) or '–'} |", USE]
     for paper, title in papers.items():
         lines += [f"## {paper.upper()}", "", f"*{title}*", ""]
         for kind in KINDS:

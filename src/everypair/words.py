@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 
@@ -49,6 +50,16 @@ def in_digits(value: Any) -> str:
     if isinstance(value, tuple):
         return " ".join(map(in_digits, value))
     return "–" if value is None else str(value)
+
+
+def moment(seconds: float) -> str:
+    """Return a time as it is stored, and the day it is where it counts seconds since 1970, as dates do.
+
+    >>> moment(1704067200), moment(12.5)
+    ('1704067200 (2024-01-01)', '12.5')
+    """
+    shown = f"{seconds:.15g}"
+    return f"{shown} ({datetime.fromtimestamp(seconds, UTC):%Y-%m-%d})" if 2e8 < seconds < 8e9 else shown
 
 
 def in_columns(rows: Sequence[Sequence[str]], right: Sequence[bool] | None = None) -> str:

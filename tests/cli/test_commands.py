@@ -272,7 +272,7 @@ def test_a_catalogue_larger_than_the_log(folder, run):
     with (folder / "films.csv").open("a") as file:
         file.write("fresh,a\nfresher,b\n")
     fit = ("fit", "events.csv", "-o", "model.ep", "--rank", 3, "--item-features", "films.csv")
-    assert "films.csv: 2 items have no events and are left out" in run(*fit).stderr
+    assert "films.csv: 2 items have no events: training leaves them out" in run(*fit).stderr
     assert everypair.load("model.ep").state_.shape == (44, 21)
     assert "2 items without events are added by their features" in run(*fit, "--cold-items", "include").stderr
     model = everypair.load("model.ep")
@@ -414,7 +414,7 @@ def test_a_tuned_report_is_measured_on_what_tuning_never_saw(folder, run, monkey
 
 def test_report_of_a_model_file_with_titles(folder, run):
     (folder / "items.csv").write_text("film,title\n" + "".join(f"film {j},The {j}\n" for j in range(21)))
-    run("report", "model.ep", "--test", "test.csv", "-o", "page.html", "--items", "items.csv")
+    run("report", "model.ep", "test.csv", "-o", "page.html", "--items", "items.csv")
     page = (folder / "page.html").read_text()
     assert "Measured on 44 test pairs of 44 users: the events of test.csv." in page
     assert "The 12" in page
@@ -422,7 +422,7 @@ def test_report_of_a_model_file_with_titles(folder, run):
 
 
 def test_report(folder, run):
-    run("report", "events.csv", "--rank", 3, "-o", "page.html", "--test", "test.csv", "--title", "Three groups")
+    run("report", "events.csv", "test.csv", "--rank", 3, "-o", "page.html", "--title", "Three groups")
     page = (folder / "page.html").read_text()
     assert "Three groups" in page
     assert "film 3" in page

@@ -6,8 +6,10 @@ import subprocess
 import sys
 
 import pytest
+import typer
 
 import everypair
+from everypair.cli import app
 
 resource = pytest.importorskip("resource")  # which Windows does not have
 FIT = ("fit", "{}", "--output", "new.ep", "--rank", "3")
@@ -247,6 +249,84 @@ OF_CALLS = {
     "a floor tuned": (("tune", "events.csv", "-o", "new.ep", "--model", "Popularity"), "--space"),
     "space of nothing": (("tune", "events.csv", "-o", "new.ep", "--space", "depth=1:2"), "no parameter 'depth'"),
     "no time at all": (("tune", "events.csv", "-o", "new.ep", "--budget", "-1"), "budget"),
+    # serving
+    "nothing to serve": (("serve", "nothing.ep"), "there is no file nothing.ep"),
+    "a folder served": (("serve", "."), "is a folder"),
+    "a log served": (("serve", "events.csv"), "is no model file"),
+    "an empty model served": (("serve", "zero.ep"), "is no model file"),
+    "a cut model served": (("serve", "cut.ep", "--check"), "cut short"),
+    "a second model without a share": (("serve", "model.ep", "items.ep"), "give the second model a share"),
+    "more than all users": (("serve", "model.ep", "items.ep=150%"), "from 0 to 100%"),
+    "a share in words": (("serve", "model.ep", "items.ep=half"), "write it as 10%"),
+    "three models": (("serve", "model.ep", "items.ep=10%", "plain.ep=10%"), "one model, or two"),
+    "one model against itself": (("serve", "model.ep", "model.ep=10%"), "two models need two names"),
+    "a port beyond all": (("serve", "model.ep", "--port", "99999"), "--port"),
+    "nobody who answers": (("serve", "model.ep", "--workers", "0"), "--workers"),
+    "a table of items that is not there": (("serve", "model.ep", "--items", "nothing.csv", "--check"), "nothing.csv"),
+    "a table without items": (("serve", "model.ep", "--items", "no_ids.csv", "--check"), "'item' or 'id'"),
+    "everybody may ask": (("serve", "model.ep", "--host", "0.0.0.0"), "--token-file"),
+    "an address of nobody": (("serve", "model.ep", "--host", "nowhere.invalid"), "there is no address"),
+    "a short secret": (("serve", "model.ep", "--token-file", "blank.txt"), "at least 16 letters"),
+    "a secret that is not there": (("serve", "model.ep", "--token-file", "nothing.txt"), "nothing.txt"),
+    "a secret and none": (("serve", "model.ep", "--token-file", "blank.txt", "--no-token"), "leave one out"),
+    "users in no log": (("serve", "model.ep", "--log-users"), "give --log a file"),
+    "a log in no folder": (("serve", "model.ep", "--log", "no/such/log"), "no/such/log"),
+    # cards, vectors, compiling
+    "a card of nothing": (("card", "nothing.ep"), "there is no file nothing.ep"),
+    "a card of a log": (("card", "events.csv"), "it is not an EveryPair file"),
+    "a card of a cut model": (("card", "cut.ep"), "cut short"),
+    "a card of a classifier": (("card", "labels.ep"), "which is no recommender"),
+    "two cards": (("card", "model.ep", "floor.ep"), "extra argument"),
+    "vectors nowhere": (("export", "model.ep"), "--vectors"),
+    "vectors as text": (("export", "model.ep", "--vectors", "v.csv"), "end it in .parquet, .npz"),
+    "vectors in no folder": (("export", "model.ep", "--vectors", "no/v.npz"), "does not exist; create it first"),
+    "vectors in the place of the model": (
+        ("export", "model.ep", "--vectors", "model.ep", "--format", "npz"),
+        "would be replaced",
+    ),
+    "vectors of a model without": (("export", "items.ep", "--vectors", "v.npz"), "ItemItem has no vectors"),
+    "vectors of a third side": (("export", "model.ep", "--vectors", "v.npz", "--side", "films"), "'items', 'users'"),
+    "vectors of a classifier": (("export", "labels.ep", "--vectors", "v.npz"), "which is no recommender"),
+    "nothing to warm up": (("warm-up", "nothing.ep"), "there is no file nothing.ep"),
+    "a log warmed up": (("warm-up", "events.csv"), "it is not an EveryPair file"),
+    "a classifier warmed up": (("warm-up", "labels.ep"), "which is no recommender"),
+    "an empty model warmed up": (("warm-up", "zero.ep"), "it is empty"),
+    # asking
+    "neighbours of a floor": (("similar", "floor.ep", "--item", "film 1"), "Popularity has no similar_items"),
+    "neighbours of a user in ItemItem": (("similar", "items.ep", "--user", "u1"), "ItemItem has no similar_users"),
+    "somebody without --user": (("recommend", "model.ep", "u1"), "recommend takes {model}; all else are options"),
+    "half an explanation": (("explain", "model.ep", "u1"), "item"),
+    "an explanation of nobody": (("explain", "model.ep", "u99", "film 1"), "Did you mean 'u9'"),
+    "no reasons": (("explain", "model.ep", "u1", "film 1", "-n", "0"), "--n"),
+    "titles in a table without items": (("explain", "model.ep", "u1", "film 1", "--items", "no_ids.csv"), "'item' or"),
+    "a name for a position": (("recommend", "plain.ep", "--user", "u1"), "are numbers, such as 0"),
+    "a position beyond the last": (("recommend", "plain.ep", "--user", "99"), "user 99 is unknown"),
+    "new users from nowhere": (("recommend", "model.ep", "--new-users", "nothing.csv"), "There is no file nothing.csv"),
+    "titles from nowhere": (("recommend", "model.ep", "--user", "u1", "--items", "nothing.csv"), "There is no file"),
+    "new users in no column": (("recommend", "model.ep", "--new-users", "no_ids.csv"), "Call it 'user'."),
+    "unknown ids perhaps": (("recommend", "model.ep", "--user", "u1", "--unknown", "maybe"), "'error', 'skip'"),
+    "a limit of nothing": (
+        ("recommend", "model.ep", "--user", "u1", "--items", "films.csv", "--at-most", "kind=0"),
+        "an integer ≥ 1",
+    ),
+    # updates, measures, reports, demo
+    "an update by nothing": (("update", "model.ep", "nothing.csv", "-o", "new.ep"), "There is no file nothing.csv"),
+    "an update of positions": (("update", "plain.ep", "test.csv", "-o", "new.ep"), "has no ids"),
+    "an update of a classifier": (("update", "labels.ep", "test.csv", "-o", "new.ep"), "which is no recommender"),
+    "features of a model that read none": (
+        ("update", "model.ep", "test.csv", "-o", "new.ep", "--item-features", "films.csv"),
+        "fitted without item_features",
+    ),
+    "known users perhaps": (("update", "model.ep", "test.csv", "-o", "new.ep", "--known", "maybe"), "'fold-in'"),
+    "a model in the place of its day": (("update", "model.ep", "test.csv", "-o", "test.csv"), "would be replaced"),
+    "repeats of a third kind": (("evaluate", "model.ep", "test.csv", "--repeats", "both"), "'drop', 'count'"),
+    "a classifier evaluated": (("evaluate", "labels.ep", "test.csv"), "which is no recommender"),
+    "a report on nothing": (("report", "model.ep", "nothing.csv", "-o", "a.html"), "no file nothing.csv"),
+    "fewer samples than none": (("report", "events.csv", "--samples", "-1"), "--samples"),
+    "a demo of rank 0": (("demo", "--rank", "0"), "--rank"),
+    "a demo into no folder": (("demo", "--events", "no/such.csv"), "does not exist; create it first"),
+    "something more for the doctor": (("doctor", "extra"), "extra argument"),
+    "something more for the models": (("models", "--json", "extra"), "extra argument"),
 }
 
 
@@ -272,6 +352,14 @@ def spoilt(folder):
     return folder
 
 
+MADE = {
+    "floor.ep": lambda: everypair.Popularity().fit("events.csv"),
+    "items.ep": lambda: everypair.ItemItem().fit("events.csv"),
+    "plain.ep": lambda: everypair.OneClassMF(rank=1, max_iter=1).fit([[1.0, 0.0], [1.0, 1.0]]),
+    "labels.ep": lambda: everypair.MultiLabelMF(rank=1, max_iter=1).fit([[0.0], [1.0]] * 4, [[1, 0], [0, 1]] * 4),
+}
+
+
 def check_refusal(result, sentence):
     assert sentence in result.stderr
     told = [line for line in result.stderr.splitlines() if line.startswith("everypair: ")]
@@ -292,12 +380,9 @@ def test_mistakes_in_a_log(tmp_path, monkeypatch, run, mistake):
 @pytest.mark.parametrize("mistake", OF_CALLS)
 def test_mistakes_in_a_call(spoilt, run, mistake):
     command, sentence = OF_CALLS[mistake]
-    if "floor.ep" in command:
-        everypair.Popularity().fit("events.csv").save("floor.ep")
-    if "labels.ep" in command:
-        everypair.MultiLabelMF(rank=1, max_iter=1, random_state=0).fit([[0.0], [1.0]] * 4, [[1, 0], [0, 1]] * 4).save(
-            "labels.ep"
-        )
+    for name in MADE:
+        if any(name in part for part in command):
+            MADE[name]().save(name)
     before = sorted(os.listdir(spoilt))
     check_refusal(run(*command, code=2), sentence)
     assert sorted(os.listdir(spoilt)) == before
@@ -356,3 +441,10 @@ def test_a_full_disk_behind_standard_output(folder, options):
     assert told.returncode == 2
     assert told.stderr.startswith("everypair: cannot write: the disk is full")
     assert len(told.stderr.splitlines()) == 1
+
+
+def test_mistakes_are_tried_in_every_command():
+    """At least two in each, and three of what writes a file or opens a port; doctor and models have no arguments."""
+    tried = [command[0] for command, _ in OF_CALLS.values()] + [command[0] for _, command, _ in OF_EVENTS.values()]
+    for name in typer.main.get_command(app).commands:
+        assert tried.count(name) >= {"doctor": 1, "models": 1, "demo": 2, "similar": 2, "inspect": 2}.get(name, 3), name

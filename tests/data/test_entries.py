@@ -132,3 +132,6 @@ def test_events_are_cut_as_their_matrix_with_their_times():
             assert np.array_equal(mine[one].toarray(), other[two].toarray())
     search = GridSearchCV(MODEL, {"reg": [0.1, 1.0]}, cv=EntrySplit("time")).fit(mine)
     assert np.isfinite(search.best_score_)
+    for ask in (GridSearchCV(MODEL, {"reg": [0.1]}).fit, lambda events: cross_val_score(MODEL, events)):
+        with pytest.raises(TypeError, match=r"scikit-learn's searches take everypair\.data\.Entries\(events\)"):
+            ask(events)

@@ -61,6 +61,9 @@ def test_the_model_is_that_of_weighted_values():
 class TestContract(RecommenderContract):
     offers = frozenset({*ESTIMATORS["OneClassMF"].offers, "n_threads", "dtype"})
 
+    def make_converging_model(self):
+        return self.make_model(tol=1e-13, max_iter=1000, dtype="float64")
+
     def make_model(self, **params):
         return OneClassMF(**{"rank": 3, "max_iter": 40, "random_state": 0, "weighting": ("degree", 0.25), **params})
 

@@ -111,7 +111,7 @@ def test_later_rows_are_encoded_alike_and_columns_found_by_name():
     new = {"year": [1990.0], "studio": ["new"], "genres": ["new|war"], "plot": ["dog"], "released": ["2024-01-01"]}
     row = dict(zip(table.names, table.encoder.transform(new).toarray()[0]))
     assert (row["year"], row["studio=X"], row["genres=war"], row["plot:dog"]) == (0, 0, 1, 1)
-    with pytest.raises(ValueError, match="no column 'studio', 'plot': the columns are 'year', 'genres', 'released'"):
+    with pytest.raises(ValueError, match="no column 'studio', 'plot', which training had: the columns are 'year'"):
         table.encoder.transform({name: new[name] for name in ("year", "genres", "released")})
 
 
@@ -204,7 +204,12 @@ def test_strings_that_look_like_numbers_match_string_ids(tmp_path):
     [
         ({}, {"ids": Ids(["a", "b", "x"]), "extra": "error"}, ValueError, r"'item' are unknown: 'c', 'd'"),
         ({}, {"ids": Ids(["a", "b", "c", "d", "x", "y"])}, ValueError, r"2 ids have no row: 'x', 'y'\. Add them"),
-        ({}, {"ids": Ids(["x"]), "extra": "drop", "absent": "zeros"}, ValueError, "No row is of any of the 1 ids"),
+        (
+            {},
+            {"ids": Ids(["x"]), "extra": "drop", "absent": "zeros"},
+            ValueError,
+            r"has none of the 1 ids, such as 'x': is it the right column",
+        ),
         ({}, {"ids": ["a"]}, TypeError, r"wrap them in Ids"),
         ({}, {"ids": Ids([1, 2])}, TypeError, "These ids are strings, but the known ones are integers"),
         (
@@ -250,3 +255,8 @@ def test_nothing_but_ids_and_columns_without_names(tmp_path):
         table_features(path, Ids([1, 2]), id=0)
     got = table_features(path, Ids([1, 2]), header=["id", "n"], verbose=False)
     assert got.matrix.toarray().ravel().tolist() == [-1, 1]
+
+
+def test_rows_of_other_ids_are_counted(capsys):
+    table_features(TABLE, Ids(IDS.values[:2]), kinds=KINDS)
+    assert f"{len(IDS) - 2} rows are of none of the 2 ids and left out." in capsys.readouterr().err

@@ -12,6 +12,7 @@ from everypair.neural.layers import Layers
 from everypair.neural.linear_path import LinearPath, straight
 from everypair.neural.objective import TowerObjective
 from everypair.neural.optimizers.choose import make_optimizer
+from everypair.neural.optimizers.kronecker import SMALL, preconditioner
 from everypair.neural.penalties import Penalties
 from everypair.neural.towers import Perceptron
 from everypair.neural.trees import inner, leafwise, leaves, plus
@@ -80,6 +81,38 @@ def test_gradient_and_products_are_those_of_differences():
     change = [objective.gradient(objective.at(plus(theta, sign * step, flat))) for sign in (1, -1)]
     hessian = (change[0][0]["ids"] - change[1][0]["ids"]) / (2 * step)
     np.testing.assert_allclose(objective.product(point, flat)[0]["ids"], hessian, rtol=1e-6, atol=1e-8)
+
+
+def test_the_preconditioner_is_its_blocks_inverted():
+    """diag(c) ⊗ G for ids and features of the linear part and of the network, A ⊗ G and m G above it, written out."""
+    objective, theta, _, own, random = small_objective()
+    point, damping = objective.at(theta), 0.7
+    residual = leafwise(lambda leaf: random.normal(size=leaf.shape), theta)
+    left, right = preconditioner(objective, point, np.random.default_rng(3))(residual, damping)
+    roots = objective.curvature_root(point, np.random.default_rng(3))
+    X = objective.towers[1].network.inputs.features.matrix.toarray()
+    G = [root.T @ root / len(root) for root in roots]
+    traces = [objective.row_curvatures(point, side) for side in (0, 1)]
+    c = [np.diag(one / one.mean()) for one in traces]
+    described = np.diag(np.diag(c[1]) @ X**2)
+    network = theta[1]["network"]
+    z = X @ network["features"] + network["biases"][0]
+    hidden, slope = np.where(z > 0, z, np.expm1(z)), np.where(z > 0, 1, np.exp(z))
+    delta = (roots[1] @ network["matrices"][0].T) * slope
+    below = delta.T @ delta / len(delta)
+    cases = [
+        (left["ids"], residual[0]["ids"], np.kron(c[0], G[0]), np.repeat(own[0], 3)),
+        (right["linear"]["ids"], residual[1]["linear"]["ids"], np.kron(c[1], G[1]), np.repeat(own[1], 3)),
+        (right["linear"]["features"], residual[1]["linear"]["features"], np.kron(described, G[1]), 0.2),
+        (right["network"]["features"], residual[1]["network"]["features"], np.kron(described, below), 0.3),
+        (right["network"]["matrices"][0], residual[1]["network"]["matrices"][0], np.kron(hidden.T @ hidden, G[1]), 0.4),
+        (right["network"]["biases"][0], residual[1]["network"]["biases"][0], len(X) * below, 0.0),
+        (right["network"]["biases"][1], residual[1]["network"]["biases"][1], len(X) * G[1], 0.0),
+    ]
+    for found, given, block, reg in cases:
+        shift = (reg + damping + SMALL) * np.ones(len(block))
+        expected = np.linalg.solve(block + np.diag(shift), given.ravel())
+        np.testing.assert_allclose(found.ravel(), expected, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["gauss-newton", "newton-unit", "gd-diag"])

@@ -26,6 +26,9 @@ class TestTwoTower(RecommenderContract):
     offers = frozenset({*ESTIMATORS["TwoTower"].offers, "n_threads", "dtype"})
     alone_tolerance = 1e-4  # rows go through the network together
 
+    def make_converging_model(self):
+        return self.make_model(optimizer="gauss-newton", learning_rate=None, tol=1e-12, max_iter=600, dtype="float64")
+
     def make_model(self, **params):
         return TwoTower(**{**SMALL, **params})
 
@@ -255,7 +258,7 @@ def test_bad_descriptions_are_refused():
         model.fold_in_users()
     with pytest.raises(ValueError, match="give those as well"):
         model.fold_in_users(features=np.eye(3), weights=[1.0])
-    with pytest.raises(AttributeError, match="TwoTower has no explain: OneClassMF, "):
+    with pytest.raises(AttributeError, match="TwoTower has no explain: Blend, OneClassMF, "):
         model.explain(0, 0)
     narrow = PureTower(table, lambda theta, parts: theta[0][parts["ids"], :2])
     with pytest.raises(ValueError, match=r"one row of 3 numbers \(rank\) per entity"):
@@ -311,6 +314,15 @@ def test_an_interrupted_training_goes_on_with_the_same_bits(optimizer, tmp_path)
     assert len(resumed.history_) == 6
     np.testing.assert_array_equal(resumed.user_factors_, whole.user_factors_)
     np.testing.assert_array_equal(resumed.item_factors_, whole.item_factors_)
+
+
+@pytest.mark.parametrize(("columns", "factor"), [(9, 1.0), (60, (3600 / 120 / 10) ** 0.2), (600, 1.4)])
+def test_the_automatic_ridge_grows_with_the_positives_of_an_entity(columns, factor):
+    matrix = np.ones((60 if columns <= 60 else 200, columns))
+    shared = {"rank": 2, "max_iter": 1, "random_state": 0}
+    linear = OneClassMF(**shared).fit(matrix)
+    towers = TwoTower(widths=(2,), **shared).fit(matrix)
+    assert towers.reg_ == pytest.approx(factor * np.asarray(linear.reg_))
 
 
 def test_a_user_without_events_leaves_the_kink_of_relu():

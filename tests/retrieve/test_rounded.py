@@ -52,7 +52,6 @@ def rounding(monkeypatch):
 
     def switch(on):
         monkeypatch.setattr(index, "ROUNDED_FROM", 0 if on else np.inf)
-        monkeypatch.setattr(index, "CACHED", 0)
         monkeypatch.setattr(index, "SEARCHES_BEFORE", 0)
 
     return switch
@@ -211,11 +210,14 @@ def test_numbers_that_are_too_large_for_a_bound_are_not_rounded(rounding):
     assert all(np.array_equal(found[0], other) for other in found)
 
 
-@pytest.mark.parametrize(("rows", "bytes_too"), [(1, True), (2, True), (3, False)])
-def test_factors_that_stay_in_the_cache_are_rounded_for_a_row_or_two(rows, bytes_too, monkeypatch):
-    monkeypatch.setattr(index, "ROUNDED_FROM", 0)
-    monkeypatch.setattr(index, "SEARCHES_BEFORE", 0)
-    left, right = hostile("plain", 8, np.float32)
+@pytest.mark.parametrize("rows", [1, 64, 65])
+def test_searches_of_many_rows_use_bytes_that_are_there(rows, rounding):
+    rounding(True)
+    random = np.random.default_rng(7)
+    left, right = (random.standard_normal((size, 8)).astype(np.float32) for size in (rows, ITEMS))
     items = Index.of(right)
-    Scores.of_index(left[:rows], items).top_k(3)
-    assert ("rounded" in items.__dict__) == bytes_too
+    first = Scores.of_index(left, items).top_k(3, n_threads=2)
+    assert ("rounded" in items.__dict__) == (rows <= 64)
+    assert items.rounded is not None
+    again = Scores.of_index(left, items).top_k(3, n_threads=2)
+    assert all(map(np.array_equal, first, again))

@@ -132,8 +132,15 @@ def _sentence(failure: BaseException) -> str:
 
 
 def _advice(failure: Any) -> str:
+    """Where to look; and which arguments a command takes, where there was one too many."""
     context = getattr(failure, "ctx", None)
-    return f"See {context.command_path} --help." if context is not None else ""
+    if context is None:
+        return ""
+    told = f"See {context.command_path} --help."
+    if "unexpected extra argument" not in failure.format_message():
+        return told
+    takes = [f"{{{one.name}}}" for one in context.command.params if one.param_type_name == "argument"]
+    return f"{context.info_name} takes {' '.join(takes) or 'no argument'}; all else are options. {told}"
 
 
 def _closed_pipe() -> int:

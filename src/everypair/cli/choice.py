@@ -70,7 +70,7 @@ def _check_known(owner: str, name: str, known: Collection[str]) -> None:
         other = f", {factors} has: say --model {factors}" if owner == FIRST and _has(factors, name) else ""
         raise ValueError(
             f"{owner} has no parameter {name!r}{f', did you mean {near[0]!r}?' if near and not other else other}; "
-            f"it has {', '.join(known) or 'none'}."
+            f"it has {', '.join(one for one in known if one != 'n_threads') or 'none'}."  # that is --threads
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +11,11 @@ import typer
 from everypair.cli.options import Run, command
 from everypair.cli.reading import Reading
 from everypair.cli.say import show, table
+from everypair.words import moment
 
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 TIMES = "first and last time"
+SPAN = ("first", "last")  # times of what was read
 
 
 @command
@@ -42,7 +43,7 @@ def inspect(
         show(found)
     else:
         if TIMES in found:
-            found[TIMES] = list(map(_moment, found[TIMES]))
+            found[TIMES] = list(map(moment, found[TIMES]))
         table(["", str(path)], [[name, _said(value)] for name, value in found.items() if value is not None])
 
 
@@ -106,19 +107,9 @@ def _events(events: Any, path: Path) -> dict[str, Any]:
     return found
 
 
-def _moment(seconds: Any) -> str:
-    """A time as it is stored, and the day it is where it counts seconds since 1970, as dates do.
-
-    >>> _moment(1704067200), _moment(12.5)
-    ('1704067200 (2024-01-01)', '12.5')
-    """
-    shown = f"{seconds:.15g}"
-    return f"{shown} ({datetime.fromtimestamp(seconds, UTC):%Y-%m-%d})" if 2e8 < seconds < 8e9 else shown
-
-
 def _said(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name}={_said(one)}" for name, one in value.items())
+        return ", ".join(f"{name}={moment(one) if name in SPAN else _said(one)}" for name, one in value.items())
     if isinstance(value, list | tuple):
         return " ".join(map(_said, value))
     if isinstance(value, bool):

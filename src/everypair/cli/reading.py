@@ -120,7 +120,7 @@ class FeatureTables:
             found[f"{kind}_features"] = features
             beyond = len(features.encoder.ids_of(path, ids, own["id"])) - len(ids) if self.extra == "drop" else 0
             if beyond > 0:
-                note(f"{path}: {beyond:,} {kind}s have no events and are left out.", quiet)
+                note(f"{path}: {beyond:,} {kind}s have no events: training leaves them out.", quiet)
             first = ", ".join(features.names[:4]) + ", …" * (len(features.names) > 4)
             if not quiet:
                 note(f"{path}: {len(features.names)} features ({first}); --{kind}-kind chooses.")

@@ -17,22 +17,25 @@ from everypair.cli.training import Split
 
 @command
 def report(
-    events: Annotated[Path, typer.Argument(help="File of events, or a model file beside --test.")],
+    source: Annotated[Path, typer.Argument(help="A model file, or a file of events to fit a model on.")],
     choice: ModelChoice,
     reading: Reading,
     cut: Split,
     file: ItemsFile,
     run: Run,
-    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("report.html"),
     test: Annotated[
-        Path | None, typer.Option(help="File of held-out events.", show_default="a part of the events")
+        Path | None,
+        typer.Argument(help="File of events that are held out.", show_default="a part of the events"),
     ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     samples: Annotated[int, typer.Option(help="Users whose lists are shown by name.", min=0)] = 6,
 ) -> None:
     """Fit a model and write one HTML file about the data and the model (needs the extra `plot`).
 
     everypair report events.csv --output report.html
+
+    everypair report model.ep test.csv
     """
     from everypair.cli.model_files import ids_of, is_model_file, load_recommender
     from everypair.data.events import Events
@@ -42,21 +45,21 @@ def report(
     from everypair.store.write import check_output
 
     check_report(output)
-    check_output(output, events, test)
+    check_output(output, source, test)
     cut.check()
     if test is not None and cut != Split():
         raise ValueError(f"{test} is what is held out: leave out --split, --test-share and --since.")
     how = cut.entries
-    if is_model_file(events):
+    if is_model_file(source):
         if choice != ModelChoice():
-            raise ValueError(f"{events} is fitted already: leave out the options of models.")
+            raise ValueError(f"{source} is fitted already: leave out the options of models.")
         if test is None:
-            raise ValueError(f"{events} is a model: name the file of held-out events too, --test FILE.")
-        model = file.described(load_recommender(events))
+            raise ValueError(f"{source} is a model: name the file of held-out events too.")
+        model = file.described(load_recommender(source))
         data = Events(model.interactions_, *ids_of(model), None, 0)
         log = model.state_.log
     else:
-        model, data = choice.build(), reading.read(events, run.quiet)
+        model, data = choice.build(), reading.read(source, run.quiet)
         log = None
     held_out = None
     if test is not None:

@@ -12,7 +12,7 @@ TEXT = ("min_user_events", "min_item_events", "ids", "delimiter", "header", "quo
 TUNING = ("budget", "trials", "metric", "held_out", "since", "space", "search", "storage")
 OPTIONS = frozenset(READING + TEXT + TUNING)
 RENAMED = {"n_threads": "--threads"}
-FOR_PYTHON = " Leave them out (test with `in`), or fold them in as new rows."
+FOR_PYTHON = " Leave them out (test with `in`, or unknown='ignore' where that is), or fold them in as new rows."
 _ARGUMENT = re.compile(r"(?<![\w.\[])([a-z_]+)=(\"[^\"]*\"|'[^']*'|\[…\]|[\w.+-]*\w)?")
 _NAME = re.compile(r"\b(min_user_events|min_item_events|min_rating|dislike_weight|n_threads|test_share)\b")
 _SPELLED = {  # values that the command line writes in another way
@@ -22,6 +22,7 @@ _SPELLED = {  # values that the command line writes in another way
 }
 _DASHES = re.compile(r"--[a-z_]+")
 _OF_MODELS = ("recommend", "similar", "explain")  # where --user and --item are ids
+_YOURS = re.compile(r"Name yours with (user|item)=\.")
 _THERE = frozenset(("weight", "min_rating"))
 
 
@@ -38,10 +39,15 @@ def as_options(sentence: str, arguments: list[str]) -> str:
     '--split time needs times'
     >>> as_options("n_threads must be a positive integer.", ["recommend"])
     '--threads must be a positive integer.'
+    >>> as_options("No column looks like the user. Name yours with user=.", ["recommend"])
+    "No column looks like the user. Call it 'user'."
     """
     for python, typed in {FOR_PYTHON: "", **_SPELLED}.items():
         sentence = sentence.replace(python, typed)
-    known = _THERE if arguments[:1] and arguments[0] in _OF_MODELS else OPTIONS
+    asks = bool(arguments[:1]) and arguments[0] in _OF_MODELS
+    known = _THERE if asks else OPTIONS
+    if asks:
+        sentence = _YOURS.sub(r"Call it '\1'.", sentence)
 
     def option(found: re.Match[str]) -> str:
         name, value = found[1], found[2]

@@ -72,6 +72,13 @@ class Events:
         parts += [f"{count:,} left out ({why})" for why, count in self.dropped.items()]
         return f"Events({', '.join(parts)}{', with times' * (self.times is not None)})"
 
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        """Events are no array; scikit-learn, which asks for one, cuts them as entries."""
+        raise TypeError(
+            "events are no array: scikit-learn's searches take everypair.data.Entries(events), other functions "
+            "events.matrix."
+        )
+
 
 def read_events(
     source: Any,

@@ -122,7 +122,8 @@ class Ids:
             unknown = list(dict.fromkeys(wanted[positions < 0].tolist()))
             raise ValueError(
                 f"{len(unknown)} unknown {kind}{'s' if len(unknown) > 1 else ''}: {listed(unknown, 3)}. Leave them out "
-                f"(test with `in`), or fold them in as new rows.{self._did_you_mean(unknown[:3])}"
+                "(test with `in`, or unknown='ignore' where that is), or fold them in as new rows."
+                f"{self._did_you_mean(unknown[:3])}"
             )
         return positions
 
@@ -173,7 +174,10 @@ class Ids:
         added = Ids(ids)
         known = added.values[self._positions(added.values) >= 0]
         if len(known):
-            raise ValueError(f"{shortened(known[0], 60)} is among the ids already: append only new ones.")
+            raise ValueError(
+                f"{shortened(known[0], 60)} is among the ids already: append only new ones (update takes what known "
+                "ones did since)."
+            )
         if not len(self) or not len(added):
             return added if len(added) else self
         return Ids._of_distinct(np.concatenate([self.values, added.values]))

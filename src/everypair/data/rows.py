@@ -59,7 +59,9 @@ class StoredRows:
         return cls(indptr, indices, data, matrix.shape[1])
 
     @classmethod
-    def of_lists(cls, lengths: list[int], columns: NDArray[np.int64], data: Array, width: int) -> StoredRows:
+    def of_lists(
+        cls, lengths: list[int], columns: NDArray[np.int64], data: Array, width: int, sound: bool = False
+    ) -> StoredRows:
         """Rows whose entries come one after the other in any order; what is at one place is added up.
 
         >>> StoredRows.of_lists([3], np.array([4, 1, 4]), np.array([1.0, 1.0, 2.0]), 5)
@@ -82,7 +84,7 @@ class StoredRows:
             columns, data = columns[first], np.add.reduceat(data, first)
             owners = np.zeros(len(first), np.int64) if rows is None else rows[first]
             ends = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(lengths)))])
-        return cls(ends, columns.astype(np.int32 if width <= np.iinfo(np.int32).max else np.int64), data, width)
+        return cls(ends, columns.astype(np.int32 if width <= np.iinfo(np.int32).max else np.int64), data, width, sound)
 
     @classmethod
     def empty(cls, count: int, width: int, dtype: Any) -> StoredRows:

@@ -65,10 +65,10 @@ def find_row_ids(table: Table, source: Any, id: Hashable | None, ids: Ids, featu
 
 def aligned_columns(
     table: Table, kinds: Mapping[Any, str], ids: Ids | None, row_ids: RowIds | None, absent: str, extra: str
-) -> tuple[dict[Any, Column], NDArray[np.int64]]:
+) -> tuple[dict[Any, Column], NDArray[np.int64], int]:
     """Return the columns of the rows that have an id, in the order of ids, and for each id its row among them, or −1.
 
-    Without ids all rows are returned as they are.
+    The last is the number of rows of other ids. Without ids all rows are returned as they are.
     """
     if absent not in ("error", "zeros"):
         raise ValueError(f'absent must be "error" or "zeros", got {absent!r}.')
@@ -81,20 +81,26 @@ def aligned_columns(
             problems.add(f"Column {name!r} has {len(column.values)} rows, others have {size}.")
     problems.report()
     if ids is None or row_ids is None:
-        return columns, np.arange(size)
+        return columns, np.arange(size), 0
     name, named = row_ids.column, row_ids.table
     if name is None:
         if size != len(ids):
             raise ValueError(
                 f"{table.source_name}There are {size} rows for {len(ids)} ids: name the column of the ids, id=."
             )
-        return columns, np.arange(size)
+        return columns, np.arange(size), 0
     cells = named.read({name: "id"}, problems, "string" if ids.are_strings else "auto")[name]
     positions = positions_of(cells, name, named, ids, extra, problems)
     if len(positions) != size:
         raise ValueError(f"{table.source_name}Column {name!r} has {len(positions)} rows, others have {size}.")
     places = places_of(positions, len(ids))
     matched = np.flatnonzero(positions >= 0)
+    if not len(matched):
+        problems.report()
+        raise ValueError(
+            f"{table.source_name}Column {name!r} has none of the {len(ids)} ids, such as "
+            f"{listed(ids.values[:3].tolist())}: is it the right column, and the right table?"
+        )
     again = matched[places[positions[matched]] != matched]
     if len(again):
         t = positions[again[0]]
@@ -104,10 +110,8 @@ def aligned_columns(
         problems.add(f"{without_row(ids, places)}. Add them, or say absent='zeros'.")
     problems.report()
     order = places[places >= 0]
-    if not len(order):
-        raise ValueError(f"{table.source_name}No row is of any of the {len(ids)} ids: is {name!r} the right column?")
     rows = np.where(places >= 0, np.cumsum(places >= 0) - 1, -1)
-    return {column: _rows_of(cells, order) for column, cells in columns.items()}, rows
+    return {column: _rows_of(cells, order) for column, cells in columns.items()}, rows, size - len(matched)
 
 
 def positions_of(

@@ -95,9 +95,15 @@ class TableFeatures:
         """
         kinds = {feature.column: _kind_of(feature) for feature in self.features}
         table = open_table(source, TextOptions(**text_options), list(kinds))
+        absent_columns = [name for name in kinds if name not in table.names]
+        if absent_columns:
+            raise ValueError(
+                f"{table.source_name}There is no column {listed(absent_columns)}, which training had: the columns are "
+                f"{listed(table.names, 20)}."
+            )
         check_names(table, list(kinds))
         row_ids = None if ids is None else find_row_ids(table, source, id, ids, list(kinds))
-        columns, rows = aligned_columns(table, _read_as(kinds), ids, row_ids, absent, extra)
+        columns, rows, _ = aligned_columns(table, _read_as(kinds), ids, row_ids, absent, extra)
         return _side_by_side([feature.transform(columns[feature.column]) for feature in self.features], rows)
 
 
@@ -194,7 +200,9 @@ def table_features(
             print(line, file=sys.stderr)
     if not kinds:
         raise ValueError(f"{table.source_name}There is no column to make features of besides the ids.")
-    columns, rows = aligned_columns(table, _read_as(kinds), ids, row_ids, absent, extra)
+    columns, rows, beyond = aligned_columns(table, _read_as(kinds), ids, row_ids, absent, extra)
+    if verbose and beyond:
+        print(f"{table.source_name}{beyond:,} rows are of none of the {len(ids):,} ids and left out.", file=sys.stderr)
     options = (separator, min_count, n_hashed)
     encoder = TableFeatures(tuple(_learnt(name, kind, columns[name], *options) for name, kind in kinds.items()))
     matrix = _side_by_side([one.transform(columns[one.column]) for one in encoder.features], rows)

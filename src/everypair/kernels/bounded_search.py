@@ -32,14 +32,15 @@ def listed(item: Any, indices: Any, cursor: Any, end: Any) -> Any:
 @njit(nogil=True, cache=True, error_model="numpy")
 def search_rows(
     U: Any, start: Any, V: Any, every: Any, rounded: Any, units: Any, lost: Any, reach: Any, scale: Any, offsets: Any,
-    blocked: Any, hidden_from: Any, hidden_to: Any, hidden: Any, allowed_from: Any, allowed_to: Any, allowed: Any,
-    items: Any, scores: Any, finished: Any,
+    most: Any, blocked: Any, hidden_from: Any, hidden_to: Any, hidden: Any, allowed_from: Any, allowed_to: Any,
+    allowed: Any, items: Any, scores: Any, finished: Any,
 ) -> Any:  # fmt: skip
     """Write the lists of rows start, start + 1, … of U into those of ``items`` and ``scores``, best first.
 
     ``finished`` has an entry per row, how many items were scored exactly. ``reach`` ≥ scale_j (‖v_j‖ + lost_j).
-    ``scale``, ``offsets`` (rows × items), ``blocked`` (a flag per item), and the ends of ``hidden`` and ``allowed``
-    items (of row i those at from_i to to_{i + 1}, ascending) are empty where there are none; ``every`` is 0, 1, ….
+    ``scale``, ``offsets`` (rows × items, ``most`` of each row in size), ``blocked`` (a flag per item), and the ends of
+    ``hidden`` and ``allowed`` items (of row i those at from_i to to_{i + 1}, ascending) are empty where there are none;
+    ``every`` is 0, 1, ….
     Return whether all bounds are finite; otherwise nothing is written.
     """
     n, rank = items.shape[1], V.shape[1]
@@ -52,10 +53,7 @@ def search_rows(
         unit[i], size[i], gap = round_word(U[start + i], words[i])
         rounding = (rank + CAUTION) * size[i] * reach
         if offsets.size:
-            most = 0.0
-            for j in range(offsets.shape[1]):
-                most = max(most, abs(np.float64(offsets[i, j])))
-            rounding += CAUTION * most
+            rounding += CAUTION * np.float64(most[i])
         margin[i] = 1.01 * (eps * rounding + rank * tiny + gap * reach)
         if not np.isfinite(margin[i]):
             return False
@@ -72,11 +70,13 @@ def search_rows(
             row = start + i
             bound_run(words[i], unit[i], size[i], rounded, units, lost, first, beyond, totals, bounds)
             if scale.size:
+                own_scale = scale[first:beyond]
                 for e in range(beyond - first):
-                    bounds[e] *= scale[first + e]
+                    bounds[e] *= own_scale[e]
             if offsets.size:
+                own_offsets = offsets[i, first:beyond]
                 for e in range(beyond - first):
-                    bounds[e] += offsets[i, first + e]
+                    bounds[e] += own_offsets[e]
             bar = np.float64(scores[row, 0]) - margin[i]
             winners = np.int64(0)
             for e in range(beyond - first):

@@ -144,5 +144,6 @@ def bound_run(
     while j < beyond:
         byte_dots_of_1(rounded, j, word, totals, j - first)
         j += 1
+    own_units, own_lost = units[first:beyond], lost[first:beyond]  # of which the compiler knows that e is a place
     for e in range(beyond - first):
-        out[e] = np.float64(totals[e]) * (word_unit * units[first + e]) + size * lost[first + e]
+        out[e] = np.float64(totals[e]) * (word_unit * own_units[e]) + size * own_lost[e]

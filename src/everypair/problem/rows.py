@@ -10,7 +10,7 @@ rows they are, the *other* side is fixed.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -105,7 +105,7 @@ class RowProblem:
             if values is None:
                 values = stored_scores(stored, this_values, other_values, n_threads)
         else:
-            values = within("negative_value", [value], dtype)
+            values = constant_value(value, np.dtype(dtype))
         total = total_weights(stored, this_weights, others.total)
         return cls(
             loss=loss,
@@ -224,6 +224,12 @@ class RowProblem:
         if self.this_values is None:
             return float(self.values[0]) * other.pull.T
         return np.asarray(self.this_values[rows] @ other.pull.T)
+
+
+@cache
+def constant_value(value: float, dtype: np.dtype[Any]) -> Array:
+    """A constant ỹ as the one entry of an array, which is shared: nobody writes to it."""
+    return within("negative_value", [value], dtype)
 
 
 def check_stored_slopes(rows: RowProblem, this: Array, other: Array, n_threads: int = 1) -> None:

@@ -31,13 +31,14 @@ def search_by_bounds(
     assert scores.left is not None
     assert scores.index is not None
     start, stop = chunk
-    index, offsets = scores.index, NO_OFFSETS[scores.dtype]
+    index, offsets, most = scores.index, NO_OFFSETS[scores.dtype], NO_SCALE[scores.dtype]
     if scores.fill is not None:
         offsets = np.empty((stop - start, scores.n_items), scores.dtype)
         scores.fill(start, stop, offsets)
+        most = np.maximum(offsets.max(axis=1), -offsets.min(axis=1))
     found = search_rows(
         scores.left, start, index.factors, index.every_item, rounded.bytes, rounded.units, rounded.lost, rounded.reach,
-        NO_SCALE[scores.dtype] if index.scale is None else index.scale, offsets,
+        NO_SCALE[scores.dtype] if index.scale is None else index.scale, offsets, most,
         NO_FLAGS if filters.blocked is None else filters.blocked,
         *(_parts(filters.hidden[0]) if filters.hidden else NO_PATTERN),
         *(NO_PATTERN if filters.allowed is None else _parts(filters.allowed)),

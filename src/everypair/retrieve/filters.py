@@ -17,7 +17,7 @@ from everypair.data.rows import StoredRows
 from everypair.kernels.hide import hide_listed, keep_listed
 
 _EVERY_COLUMN = np.empty(0, dtype=np.int32)
-FEW_ROWS = 32  # to which a short list of hidden items is shown, rather than to leave these out of what is scored
+FEW_ROWS = 64  # to which a short list of hidden items is shown, rather than to leave these out of what is scored
 SHORT = 8  # such a list is at most this share of all items
 
 

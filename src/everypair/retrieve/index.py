@@ -15,13 +15,12 @@ from everypair.kernels.norms import row_lengths
 from everypair.kernels.product_rows import score_tile
 from everypair.kernels.writable import writable_view
 from everypair.parallel import even_chunks
+from everypair.retrieve.filters import FEW_ROWS
 from everypair.retrieve.rounded import RoundedFactors
 from everypair.types import Array
 
 CHECKED_ROWS = 4096  # at once
 ROUNDED_FROM = 2**22  # bytes of factors: what is read of fewer takes no longer than all else
-CACHED = 2**24  # fewer bytes of factors stay in the cache, where several rows at once read them as they are
-FEWEST_ROWS = 2
 SEARCHES_BEFORE = 50  # which take as long without bytes as making them
 SAFE_LENGTHS = (1e-30, 1e30)  # whose products and inverses stay in range in float32
 
@@ -100,12 +99,9 @@ class Index:
         return None if plain is None else plain.reaching(self.lengths, self.scale)
 
     def rounded_by_now(self, rows: int) -> RoundedFactors | None:
-        """The same for a search of so many rows, once it was made, or once so many searches have come that it pays."""
-        if rows > FEWEST_ROWS and self.factors.nbytes < CACHED:
-            return None
-        if "rounded" in self.__dict__ or next(self._searches) >= SEARCHES_BEFORE:
-            return self.rounded
-        return None
+        """The same for a search of so many rows, if it is there, or once so many of few rows have come that it pays."""
+        there = "rounded" in self.__dict__ or (rows <= FEW_ROWS and next(self._searches) >= SEARCHES_BEFORE)
+        return self.rounded if there else None
 
     @cached_property
     def every_item(self) -> NDArray[np.int32]:

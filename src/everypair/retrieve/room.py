@@ -24,7 +24,7 @@ from everypair.types import Array
 if TYPE_CHECKING:
     from everypair.retrieve.scores import Scores
 
-FEW_ROWS = 32  # above it rough scores by BLAS and some exact ones are less work than exact ones alone
+EXACT_ROWS = 32  # above it rough scores by BLAS and some exact ones are less work than exact ones alone
 SPARING = 8  # rough scores are of use where lists are at most this share of all items
 
 

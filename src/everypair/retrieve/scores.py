@@ -22,9 +22,9 @@ from everypair.kernels.select import clear_heaps, sort_heaps
 from everypair.kernels.writable import writable_view
 from everypair.parallel import Chunk, even_chunks, resolve_threads, run_chunks
 from everypair.retrieve.bounded import search_by_bounds
-from everypair.retrieve.filters import make_filters
+from everypair.retrieve.filters import FEW_ROWS, make_filters
 from everypair.retrieve.index import Index, finite_matrix
-from everypair.retrieve.room import FEW_ROWS, SPARING, Room
+from everypair.retrieve.room import EXACT_ROWS, SPARING, Room
 from everypair.retrieve.tiles import FACTORS_MB, OFFSETS_MB, Tiles, tiles_of_factors, tiles_with_offsets
 from everypair.types import Array
 
@@ -116,7 +116,7 @@ class Scores:
             out[own] += offsets[rows[own] - chunk[0], items[own]]
 
         if self.fill is not None:
-            run_chunks(work, even_chunks(self.rows, FEW_ROWS), n_threads)
+            run_chunks(work, even_chunks(self.rows, EXACT_ROWS), n_threads)
         return out
 
     def top_k(
@@ -138,15 +138,12 @@ class Scores:
         short = n * SPARING <= n_scored
         items = np.empty((self.rows, n), np.int32)
         scores = np.empty((self.rows, n), self.dtype)
-        if short and columns is None and self.rows <= FEW_ROWS and self.index is not None:
+        if short and columns is None and self.index is not None:
             rounded = self.index.rounded_by_now(self.rows)
-            whole = 0, self.rows
-            if (
-                rounded is not None
-                and self.fill is None
-                and search_by_bounds(self, rounded, filters, whole, items, scores)
-            ):
+        if rounded is not None and self.fill is None and self.rows <= FEW_ROWS:
+            if search_by_bounds(self, rounded, filters, (0, self.rows), items, scores):
                 return items, scores
+            rounded = None
         budget = (FACTORS_MB if self.fill is None else OFFSETS_MB) if memory_mb is None else memory_mb
         tiles = self._tiles(budget)
         rooms: dict[int, Room] = {}
@@ -156,7 +153,7 @@ class Scores:
             if rounded is not None and search_by_bounds(self, rounded, filters, chunk, items, scores):
                 return
             if worker not in rooms:
-                rooms[worker] = Room(self, tiles, columns, self.rows > FEW_ROWS and short)
+                rooms[worker] = Room(self, tiles, columns, self.rows > EXACT_ROWS and short)
             room = rooms[worker]
             room.fill(start, stop)
             cursors = filters.cursors(start, stop)
@@ -170,7 +167,7 @@ class Scores:
                 rename_items(items, columns, start, stop)
 
         chunks = even_chunks(self.rows, tiles.rows)
-        if len(chunks) == 1 and self.rows <= FEW_ROWS:  # nothing here calls BLAS, whose threads need no limit
+        if len(chunks) == 1 and self.rows <= EXACT_ROWS:  # nothing here calls BLAS, whose threads need no limit
             work(chunks[0], 0)
         else:
             run_chunks(work, chunks, tiles.threads(threads, budget))

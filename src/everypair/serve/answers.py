@@ -80,6 +80,7 @@ class Recommendations:
     def __init__(self, value: Any, catalogue: Catalogue, users: Entities, version: str, variant: str) -> None:
         self.named: Any = value
         self.value: Fitted = value.without_ids()
+        self.dtype = self.named.interactions.dtype
         self.catalogue, self.users, self.items = catalogue, users, catalogue.items
         self.version, self.variant = version, variant
 
@@ -163,12 +164,17 @@ class Recommendations:
         positions, weights = np.empty(0, np.int64), np.empty(0)
         if who.items is not None:
             names = list(who.items)
-            weights = np.array(list(who.items.values()) if isinstance(who.items, dict) else np.ones(len(names)))
-            if not weights.all():
-                raise Refusal(422, "a weight of 0 says nothing: leave the item out.", "items")
+            if isinstance(who.items, dict):
+                weights = np.array(list(who.items.values()))
+                if not weights.all():
+                    raise Refusal(422, "a weight of 0 says nothing: leave the item out.", "items")
+            else:
+                weights = np.ones(len(names))
             positions = self.items.find(names)
-            ignored = [name for name, place in zip(names, positions.tolist()) if place < 0]
-            positions, weights = positions[positions >= 0], weights[positions >= 0]
+            there = positions >= 0
+            if not there.all():
+                ignored = [name for name, known in zip(names, there.tolist()) if not known]
+                positions, weights = positions[there], weights[there]
             if names and not len(positions) and row < 0 and who.features is None:
                 if popular:
                     return Subject(POPULAR, ignored=tuple(ignored))
@@ -178,8 +184,12 @@ class Recommendations:
             seen = self.value.known(np.array([row])).seen
             positions = np.concatenate([seen.indices.astype(np.int64), positions])
             weights = np.concatenate([seen.data.astype(np.float64), weights])
-        positions, last = np.unique(positions[::-1], return_index=True)  # what is said last counts
-        weights = weights[::-1][last]
+        order = positions.argsort(kind="stable")
+        positions, weights = positions[order], weights[order]
+        again = positions[1:] == positions[:-1]
+        if again.any():  # what is said last counts
+            last = np.append(~again, True)
+            positions, weights = positions[last], weights[last]
         how = UPDATED if row >= 0 else FOLDED_IN
         return Subject(how, -1, positions, weights, who.features, tuple(ignored))
 
@@ -234,7 +244,10 @@ class Recommendations:
         ends = np.zeros(len(places) + 1, np.int64)
         np.cumsum([len(one) for one in places], out=ends[1:])
         flat = np.concatenate(places).astype(np.int32)
-        return StoredRows(ends, flat, np.ones(len(flat), np.float32) if data is None else data, self.items.count)
+        if data is None:
+            return StoredRows(ends, flat, np.ones(len(flat), np.float32), self.items.count)
+        data = data.astype(self.dtype)
+        return StoredRows(ends, flat, data, self.items.count, sound=bool(data.all()))  # limits keep them finite
 
     def _ranked(self, group: list[Task], scores: Scores, seen: Any) -> tuple[list[Positions], list[Any]]:
         """Positions and scores of every task, those that are left over removed."""

@@ -1,8 +1,9 @@
 """What waits when the last batch is done is the next one: no timer, so that a lone request never waits.
 
-A request joins those of its turn of the event loop. One that is alone while nothing runs is answered at once; several,
-or whatever comes while a batch runs, go to a thread that runs kernels (which release the interpreter), at most
-``AT_ONCE`` together. More than ``WAITING`` are not taken.
+A request joins those of its turn of the event loop. One that is alone while nothing runs is answered at once, without
+the turn where the server knows that no other is under way; several, or whatever comes while a batch runs, go to a
+thread that runs kernels (which release the interpreter), at most ``AT_ONCE`` together. More than ``WAITING`` are not
+taken.
 """
 
 from __future__ import annotations
@@ -23,27 +24,38 @@ Answering = Callable[[Sequence[Any]], list[Any]]
 class Batches:
     """A queue in front of ``answer``, which takes a list of questions and returns an answer, or an error, for each.
 
-    ``quick`` says which questions may be answered at once. Made and used inside one event loop.
+    ``quick`` says which questions may be answered at once, ``alone`` whether the server has no other request under
+    way. Made and used inside one event loop.
     """
 
-    def __init__(self, answer: Answering, quick: Callable[[Any], bool], note: Callable[[int], None]) -> None:
-        self.answer, self.quick, self.note = answer, quick, note
+    def __init__(
+        self,
+        answer: Answering,
+        quick: Callable[[Any], bool],
+        note: Callable[[int], None],
+        alone: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.answer, self.quick, self.note, self.alone = answer, quick, note, alone
         self.loop = asyncio.get_running_loop()
         self.waiting: deque[tuple[Any, asyncio.Future[Any]]] = deque()
         self.turn_ends = self.runs = False
         self.handed: queue.SimpleQueue[list[Any] | None] = queue.SimpleQueue()
         self.thread: threading.Thread | None = None
 
-    async def ask(self, question: Any) -> Any:
-        """The answer to a question, once its batch is done."""
+    async def ask(self, question: Any, lone: bool = True) -> Any:
+        """The answer to a question, once its batch is done; ``lone`` unless its request has other questions too."""
         if len(self.waiting) >= WAITING:
             raise Refusal(503, f"{WAITING} questions wait already: try again in a second.")
-        future = self.loop.create_future()
-        self.waiting.append((question, future))
-        if not (self.runs or self.turn_ends):
-            self.turn_ends = True
-            self.loop.call_soon(self._next)
-        answer = await future
+        if lone and not (self.waiting or self.runs) and self.alone() and self.quick(question):
+            self.note(1)
+            (answer,) = _answers(self.answer, [question])
+        else:
+            future = self.loop.create_future()
+            self.waiting.append((question, future))
+            if not (self.runs or self.turn_ends):
+                self.turn_ends = True
+                self.loop.call_soon(self._next)
+            answer = await future
         if isinstance(answer, Exception):
             raise answer
         return answer

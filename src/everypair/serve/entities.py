@@ -35,7 +35,7 @@ class Entities:
     def find(self, names: Iterable[Id]) -> NDArray[np.int64]:
         """The positions of ids, −1 for those that are not known."""
         if self.ids is not None and self.ids.are_strings:
-            return self.ids.find(string_array([str(name) for name in names]))
+            return self.ids.places(string_array([str(name) for name in names]))
         numbers = [_number(name) for name in names]
         found = np.array([0 if one is None else one for one in numbers], np.int64)
         there = np.array([one is not None for one in numbers], bool)

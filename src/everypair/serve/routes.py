@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import re
-import secrets
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -131,7 +131,7 @@ class Endpoint:
     ) -> bytes:
         """Count and log a request; its id, the caller's own where that is one."""
         given = headers.get(b"x-request-id", b"")
-        request_id = given if REQUEST_ID.match(given) else secrets.token_hex(8).encode()
+        request_id = given if REQUEST_ID.match(given) else b"%016x" % random.getrandbits(64)
         seconds = time.perf_counter() - start
         self.service.meters.request(self.route, status, reply.variant, seconds)
         if self.service.log is not None:
@@ -236,7 +236,7 @@ class Interface:
         """Lists."""
         questions = self.batch_of(asked.body).questions
         self.service.meters.event("questions", len(questions))
-        every = await asyncio.gather(*(self._ask(asked, one) for one in questions), return_exceptions=True)
+        every = await asyncio.gather(*(self._ask(asked, one, False) for one in questions), return_exceptions=True)
         answers = []
         for question, one in zip(questions, every):
             if isinstance(one, BaseException):
@@ -288,13 +288,13 @@ class Interface:
             raise Refusal(503, "this process is about to leave.", code="leaving")
         return Reply(b"ready\n", TEXT)
 
-    async def _ask(self, asked: Asked, question: Any) -> tuple[int, Any]:
+    async def _ask(self, asked: Asked, question: Any, lone: bool = True) -> tuple[int, Any]:
         unit = asked.headers.get(b"x-unit")
         user = question.user if isinstance(question, Somebody) else None
         whose = unit.decode("latin-1") if unit is not None else None if user is None else str(user)
         variant = self.service.variant_of(whose)
         try:
-            return variant, await self.service.batches.ask((variant, question))
+            return variant, await self.service.batches.ask((variant, question), lone)
         except Refusal as refusal:
             if refusal.body.error.code == "unknown_user":
                 self.service.meters.event("unknown_users")
@@ -370,22 +370,37 @@ def asgi(service: Service) -> Starlette:
         asked = ("recommend", interface.recommend), ("batch", interface.batch), ("similar", interface.similar)
         questions = [post(*one) for one in (*asked, ("score", interface.score))]
         questions.append(get("/v1/items", "items", interface.items))
-    app = Starlette(
-        routes=[
-            *questions,
-            get("/v1/model", "model", interface.model),
-            get("/metrics", "metrics", interface.metrics),
-            get("/health", "health", interface.health, open_to_all=True),
-            get("/ready", "health", interface.ready, open_to_all=True),
-            get("/openapi.json", "page", openapi, open_to_all=True),
-            get("/docs", "page", docs, open_to_all=True),
-            *(get(path, "page", part(*content), open_to_all=True) for path, content in page.FILES.items()),
-        ],
-        exception_handlers={HTTPException: refuse},
-    )
+    routes = [
+        *questions,
+        get("/v1/model", "model", interface.model),
+        get("/metrics", "metrics", interface.metrics),
+        get("/health", "health", interface.health, open_to_all=True),
+        get("/ready", "health", interface.ready, open_to_all=True),
+        get("/openapi.json", "page", openapi, open_to_all=True),
+        get("/docs", "page", docs, open_to_all=True),
+        *(get(path, "page", part(*content), open_to_all=True) for path, content in page.FILES.items()),
+    ]
+    app = App(routes=routes, exception_handlers={HTTPException: refuse})
     app.router.redirect_slashes = False
     app.state.service = service
     return app
+
+
+class App(Starlette):
+    """Requests to a path and method of ours go there at once, all others through Starlette, which knows what to say."""
+
+    def __init__(self, routes: list[Route], **options: Any) -> None:
+        super().__init__(routes=routes, **options)
+        self.endpoints = {(method, one.path): one.endpoint for one in routes for method in one.methods or ()}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer a request."""
+        if scope["type"] == "http" and not scope.get("root_path"):
+            endpoint: Any = self.endpoints.get((scope["method"], scope["path"]))
+            if endpoint is not None:
+                await endpoint(scope, receive, send)
+                return
+        await super().__call__(scope, receive, send)
 
 
 class _WithHeaders:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from everypair.serve.answers import SHORT, Recommendations
@@ -44,13 +44,14 @@ class Service:
         self.meters = meters or Meters(1)
         self.log = log
         self.draining = False
+        self.alone: Callable[[], bool] = lambda: False  # whether a single request is under way, where somebody knows
         self._batches: Batches | None = None
 
     @property
     def batches(self) -> Batches:
         """The queue of the event loop that runs."""
         if self._batches is None or self._batches.loop is not asyncio.get_running_loop():
-            self._batches = Batches(self.answer, is_quick, self.meters.batch)
+            self._batches = Batches(self.answer, is_quick, self.meters.batch, self.alone)
         return self._batches
 
     def close(self) -> None:

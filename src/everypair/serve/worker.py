@@ -38,6 +38,7 @@ class Worker:
     def __init__(self, service: Service, sock: socket.socket, life: int | None = None) -> None:
         self.service, self.sock, self.life = service, sock, life
         self.state = ServerState()
+        service.alone = lambda: len(self.state.tasks) == 1
         self.patience = QUIET_SECONDS  # how long a quiet connection may stay, once told to leave
 
     def run(self) -> None:

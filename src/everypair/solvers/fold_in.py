@@ -107,7 +107,9 @@ def new_rows(
         targets = np.ones(len(liked), rows.dtype) if all_liked else np.where(liked, 1, loss.dislike_target)
     return RowProblem.of(
         side,
-        Compressed(rows.indptr, rows.indices.astype(np.int32, copy=False), np.abs(rows.data)),
+        Compressed(
+            rows.indptr, rows.indices.astype(np.int32, copy=False), rows.data if all_liked else np.abs(rows.data)
+        ),
         counts,
         targets,
         loss,

@@ -53,6 +53,13 @@ class IdContract:
         """Return an unfitted model."""
         raise NotImplementedError
 
+    def make_converging_model(self) -> Any:
+        """Return one whose training ends at its optimum, or None where there is no such end.
+
+        Every user's answer is that of the sub-problem of their events then.
+        """
+        return None
+
     def test_known_answers_by_id(self) -> None:
         """The one item of the group that a user has not shown comes first, by name: text, integers and both."""
         for kind in NAMES:
@@ -212,6 +219,20 @@ class IdContract:
             self.make_model().fit(events.matrix).update(table)
         with refused(ValueError, match="each of the 1 users, got 2"):
             model.recommend(users[:1], more=more)
+
+    def test_fold_in_is_the_sub_problem_of_a_fit(self) -> None:
+        """Users whom training saw, folded in by the same events, get the scores that it left, to 1e-5 of their range.
+
+        An update folds in, see above, so that an update equals a fit's sub-problem.
+        """
+        model = self.make_converging_model()
+        if model is None:
+            assert "update" not in self.offers, "make_converging_model: what an update equals is tested at the optimum"
+            return
+        events, users, _ = named_blocks()
+        model.fit(events)
+        trained, folded = model.score_users(users), model.score_users(interactions=events)
+        assert np.abs(trained - folded[events.user_ids.index(users)]).max() <= 1e-5 * np.ptp(trained)
 
     def test_an_update_goes_on_after_a_file(self) -> None:
         """New users and items; update, write down, read, update: the bits of one process."""

@@ -95,7 +95,8 @@ class RecommenderContract(IdContract, EstimatorContract):
             "fold_in_users": lambda: model.fold_in_users(matrix),
             "fold_in_items": lambda: model.fold_in_items(np.zeros((len(model.score_users()), 2))),
         }
-        return {**asked, **{name: ask for name, ask in optional.items() if name in self.offers}}
+        offered = self.offers - (set() if self.explains else {"explain"})
+        return {**asked, **{name: ask for name, ask in optional.items() if name in offered}}
 
     def fitted(self, interactions: Any = None, **params: Any) -> Any:
         """Return a model fitted on ``interactions``, the block matrix by default."""

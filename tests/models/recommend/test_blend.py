@@ -18,6 +18,11 @@ MATRIX, HELD_OUT = block_matrix()
 class TestBlend(RecommenderContract):
     offers = frozenset({*ESTIMATORS["Blend"].offers, "n_threads"})
 
+    def make_converging_model(self):
+        return self.make_model(
+            models=[OneClassMF(rank=3, tol=1e-13, max_iter=1000, dtype="float64", random_state=0), ItemItem()]
+        )
+
     def make_model(self, **params):
         return Blend(**{"random_state": 0, **params})
 

@@ -336,3 +336,11 @@ def test_a_table_of_features_beside_a_matrix():
     grouped = model().fit(EVENTS, item_features={"film": films, "price": ABOUT_ITEMS[["price"]]})
     one = {"film": new.assign(item="neu"), "price": pd.DataFrame({"price": [0.5]}, index=["neu"])}
     assert grouped.add_items(features=one).tolist() == ["neu"]
+
+
+def test_rows_of_items_without_events_are_counted(capsys):
+    catalogue = pd.concat([ABOUT_ITEMS, ABOUT_ITEMS[:2].set_axis(["new", "newer"])])
+    mine = model().fit(EVENTS, item_features=catalogue)
+    assert capsys.readouterr().err == "item_features: rows of 2 items without events are left out.\n"
+    assert np.array_equal(mine.item_factors_, model().fit(EVENTS, item_features=ABOUT_ITEMS).item_factors_)
+    assert capsys.readouterr().err == ""

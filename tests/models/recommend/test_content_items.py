@@ -47,6 +47,9 @@ class TestContentItems(RecommenderContract):
     offers = frozenset({*ESTIMATORS["ContentItems"].offers, "n_threads", "dtype"})
     fold_in_tolerance = 0.0
 
+    def make_converging_model(self):
+        return self.make_model()
+
     def make_model(self, **params):
         return Informed(**params)
 

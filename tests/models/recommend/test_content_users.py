@@ -56,6 +56,17 @@ class TestContentUsers(RecommenderContract):
         np.testing.assert_allclose(model.score_users(["new"]), folded, rtol=1e-5)
         assert items[7] not in model.recommend(users[0], n=21)[0]
 
+    def test_fold_in_is_the_sub_problem_of_a_fit(self):
+        """Not so here: who is known has the scores of his features, as somebody new with the same features has.
+
+        Only a ridge leaves him out of what it has learnt.
+        """
+        events, users, _ = named_blocks()
+        model = self.make_model().fit(events)
+        trained = model.score_users(users[:3])
+        same = model.score_users(features=model.content_[events.user_ids.index(users[:3])])
+        assert np.abs(trained - same).max() <= (0 if model.reg_ is None else 0.2 * np.ptp(trained))
+
 
 class TestRidge(TestContentUsers):
     def make_model(self, **params):

@@ -1,12 +1,15 @@
 """Every model passes the contract kit that ships in the package."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from everypair import OneClassMF, Popularity, Side
-from everypair.models.registry import ESTIMATORS
+from everypair.models.recommend.rivals.same_loss import SameLossMF
+from everypair.models.registry import ESTIMATORS, RECOMMENDERS
 from everypair.testing import RecommenderContract, block_matrix, refused
 
 
@@ -14,6 +17,9 @@ class OneClassContract(RecommenderContract):
     offers = frozenset({*ESTIMATORS["OneClassMF"].offers, "n_threads", "dtype"})
     loss = "logistic"
     biases = False
+
+    def make_converging_model(self):
+        return self.make_model(tol=1e-13, max_iter=1000, dtype="float64")
 
     def make_model(self, **params):
         fixed = {"rank": 3, "loss": self.loss, "biases": self.biases, "tol": 1e-5, "random_state": 0}
@@ -57,11 +63,22 @@ class TestFeaturesAndGraph(OneClassContract):
         return InformedMF(**{**fixed, **params})
 
 
+class TestSameLoss(OneClassContract):
+    offers = frozenset({*ESTIMATORS["SameLossMF"].offers, "n_threads", "dtype"})
+    explains = False  # its all-pairs term is no square
+
+    def make_model(self, **params):
+        return SameLossMF(**{"rank": 3, "negative_weight": 0.3, "tol": 1e-5, "random_state": 0, **params})
+
+
 class TestPopularity(RecommenderContract):
     quality_floor = 20 / 44  # it knows the largest group's items and nothing else
     personal = False
     fold_in_tolerance = 0.0
     offers = frozenset({*ESTIMATORS["Popularity"].offers, "n_threads"})
+
+    def make_converging_model(self):
+        return self.make_model()
 
     def make_model(self, **params):
         return Popularity(**params)
@@ -121,3 +138,14 @@ def test_the_known_answer_is_unique():
     for row, item in zip(matrix, held_out):
         alike = matrix[:, row > 0].sum(axis=1) > 0  # the user's group
         assert set(matrix[alike].any(axis=0).nonzero()[0]) - set(row.nonzero()[0]) == {item}
+
+
+def test_every_recommender_of_the_registry_has_a_contract():
+    """A kit that names its offers as the registry does, somewhere in the tests; kits say what an update must equal."""
+    tests = Path(__file__).parents[2]
+    named = {
+        name
+        for path in tests.rglob("test_*.py")
+        for name in re.findall(r"offers = frozenset\(\{\*ESTIMATORS\[\"(\w+)\"\]\.offers", path.read_text())
+    }
+    assert named == set(RECOMMENDERS)

@@ -16,6 +16,9 @@ class TestItemItem(RecommenderContract):
     offers = frozenset({*ESTIMATORS["ItemItem"].offers, "n_threads", "dtype"})
     fold_in_tolerance = 0.0
 
+    def make_converging_model(self):
+        return self.make_model()
+
     def make_model(self, **params):
         return ItemItem(**{"reg": 1.0, **params})
 

@@ -192,5 +192,5 @@ def test_what_is_no_recommender_does_not_answer(tmp_path):
         load_answering(tmp_path / "labels.ep")
     Popularity().fit(LIKES).save(tmp_path / "model.ep")
     model = load_answering(tmp_path / "model.ep")
-    with pytest.raises(AttributeError, match="Popularity has no explain: OneClassMF, Blend, ItemItem"):
+    with pytest.raises(AttributeError, match="Popularity has no explain: Blend, OneClassMF, ItemItem"):
         model.explain(0, 1)

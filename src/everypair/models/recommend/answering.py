@@ -322,7 +322,10 @@ class Answering(Output):
         if new.events is None and new.features is None:
             return state.known(None if users is None else positions_of(state, LEFT, users)), None
         if users is not None:
-            raise ValueError("give either users (known ones) or a description of new ones, not both.")
+            raise ValueError(
+                "give either users (known ones) or a description of new ones, not both; more= is what known ones have "
+                "besides."
+            )
         newcomers = described(state, LEFT, new, unknown=unknown)
         return state.described(newcomers.newcomers, resolve_threads(self.n_threads)), newcomers
 

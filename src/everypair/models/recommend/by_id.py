@@ -99,7 +99,7 @@ def _events_of(value: Any, side: int, source: Any, name: str, ids: Ids | None, u
     known = IdPair(value.user_ids, value.item_ids)
     other = known[1 - side]
     if _are_lists(source):
-        rows = _from_lists(source, other, name, side, unknown)
+        rows = _from_lists(source, other, name, side, unknown, value.interactions.dtype)
         return ids, rows if side == LEFT else sp.csr_array(rows.tocsr().T)
     events = as_events(source, name, log=value.log)
     if events is None:
@@ -128,7 +128,7 @@ def _are_lists(source: Any) -> bool:
     )
 
 
-def _from_lists(source: Iterable[Any], ids: Ids, name: str, side: int, unknown: str) -> StoredRows:
+def _from_lists(source: Iterable[Any], ids: Ids, name: str, side: int, unknown: str, dtype: Any) -> StoredRows:
     """[["blue", "rain"]], or [{"blue": 2.0}] with weights, as a row for each of the new."""
     listed = list(source)
     mine, other = KINDS[side], KINDS[1 - side]
@@ -139,8 +139,8 @@ def _from_lists(source: Iterable[Any], ids: Ids, name: str, side: int, unknown: 
                 f"{type(one).__name__} {one!r:.40} in the place of a list, as in [[{one!r:.40}]]."
             )
     flat = [entry for one in listed for entry in one]
-    weights = np.ones(len(flat))
-    if any(isinstance(one, Mapping) for one in listed):
+    weights, weighted = np.ones(len(flat), dtype), any(isinstance(one, Mapping) for one in listed)
+    if weighted:
         each = (one.values() if isinstance(one, Mapping) else [1.0] * len(one) for one in listed)
         given = [weight for one in each for weight in one]
         if not all(map(is_number, given)):
@@ -157,4 +157,4 @@ def _from_lists(source: Iterable[Any], ids: Ids, name: str, side: int, unknown: 
         owner = np.repeat(np.arange(len(listed)), lengths)
         lengths = np.bincount(owner[there], minlength=len(listed)).tolist()
         columns, weights = columns[there], weights[there]
-    return StoredRows.of_lists(lengths, columns, weights, len(ids))
+    return StoredRows.of_lists(lengths, columns, weights, len(ids), sound=not weighted)

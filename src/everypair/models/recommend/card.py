@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from everypair.models.serve_only import Dropped
-from everypair.words import listed
+from everypair.words import listed, moment
+
+TIMES = ("first", "last", "up to")
 
 
 def card(model: Any) -> dict[str, Any]:
@@ -49,13 +51,14 @@ def card(model: Any) -> dict[str, Any]:
 def as_markdown(found: dict[str, Any]) -> str:
     """A card as Markdown.
 
-    >>> print(as_markdown({"model": "Popularity", "data": {"users": 2, "read": [{"file": "a.csv", "pairs": 3}]}}))
+    >>> read = {"file": "a.csv", "pairs": 3, "last": 1704067200.0}
+    >>> print(as_markdown({"model": "Popularity", "data": {"users": 2, "read": [read]}}))
     # Popularity
     <BLANKLINE>
     ## data
     <BLANKLINE>
     - users: 2
-    - read: file a.csv, pairs 3
+    - read: file a.csv, pairs 3, last 1704067200 (2024-01-01)
     """
     lines = [f"# {found['model']}"]
     plain = {name: value for name, value in found.items() if name != "model" and not isinstance(value, dict)}
@@ -63,16 +66,18 @@ def as_markdown(found: dict[str, Any]) -> str:
         lines += ["", *(f"- {name}: {_said(value)}" for name, value in plain.items() if value is not None)]
     for name, value in found.items():
         if isinstance(value, dict) and value:
-            lines += ["", f"## {name}", "", *(f"- {key}: {_said(one)}" for key, one in value.items())]
+            lines += ["", f"## {name}", "", *(f"- {key}: {_said(one, key)}" for key, one in value.items())]
     return "\n".join(lines)
 
 
-def _said(value: Any) -> str:
+def _said(value: Any, name: str = "") -> str:
     if isinstance(value, list):
         inner = list(map(_said, value))
         return "; ".join(inner) if any(isinstance(one, dict) for one in value) else listed(value, 20)
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_said(one)}" for key, one in value.items())
+        return ", ".join(f"{key} {_said(one, key)}" for key, one in value.items())
+    if name in TIMES:
+        return moment(value)
     if isinstance(value, bool):
         return str(value)
     if isinstance(value, int):

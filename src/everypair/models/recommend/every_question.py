@@ -12,9 +12,9 @@ import numpy as np
 
 from everypair.data.rows import StoredRows
 from everypair.models.recommend.fitted import ComparesItems, ComparesUsers, Explains
-from everypair.retrieve.room import FEW_ROWS
+from everypair.retrieve.room import EXACT_ROWS
 
-SIZES = (1, 2, FEW_ROWS + 1)  # of which each is another way through
+SIZES = (1, 2, EXACT_ROWS + 1)  # of which each is another way through
 ITEMS = 3  # of somebody new
 
 

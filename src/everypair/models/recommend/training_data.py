@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -70,7 +71,12 @@ def training_data(
 
 
 def aligned_features(features: tuple[Any, Any], ids: IdPair) -> tuple[Any, Any]:
-    """The features of users and items in the order of their ids."""
+    """The features of users and items in the order of their ids; how many rows of others there are is said."""
+    for side, part in enumerate(features):
+        frame = as_frame(part, f"{KINDS[side]}_features")
+        if frame is not None and len(frame) > len(ids[side]):
+            beyond = f"{len(frame) - len(ids[side]):,} {KINDS[side]}s without events"
+            print(f"{KINDS[side]}_features: rows of {beyond} are left out.", file=sys.stderr)
     users, items = (
         None if part is None else aligned_rows(part, ids[side], side, f"{KINDS[side]}_features")
         for side, part in enumerate(features)

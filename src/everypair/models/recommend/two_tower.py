@@ -58,7 +58,7 @@ from everypair.training.train import train
 from everypair.training.validation import make_validator
 
 AUTO_REG = 0.5  # of parameters that read ids alone: the embeddings have a ridge of their own
-REG_FACTOR = 1.4  # reg="auto" in units of OneClassMF's, whose rank is half of the default here
+SPARSE, MOST_FACTOR = 10, 1.4  # reg="auto" in units of OneClassMF's, whose rank is half of the default here
 REG_SHARE = 0.2  # of those that read features, in units of the mean number of positives of an entity
 AUTO_DROPOUT = 0.5
 SWEEPS, FEW_SWEEPS = 100, 5
@@ -107,8 +107,9 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
     )
     reg: float | tuple[float, float] | str = parameter(
         "auto",
-        'ridge ρ of the embeddings, or of the rows of ids beside a linear path; "auto" is 1.4 times OneClassMF\'s, and '
-        "0 where networks read features without a linear path, or with a stochastic optimizer, which knows none.",
+        "ridge ρ of the embeddings, or of the rows of ids beside a linear path; "
+        '"auto" is 1 to 1.4 times OneClassMF\'s, more where entities have more positives, and 0 where networks read '
+        "features without a linear path, or with a stochastic optimizer, which knows none.",
     )
     reg_exponent: float | str = parameter(0.75, "as in OneClassMF.")
     id_reg: float | tuple[float, float] | str = parameter(
@@ -321,13 +322,27 @@ class TwoTower(Training, FactorizationAttributes, Recommender):
         """The ridge of embeddings, or of the rows of ids beside a linear path."""
         if self.reg != "auto":
             return self.reg
-        return REG_FACTOR * auto_reg("auto", pairs, loss) if wanted else 0.0
+        return ridge_factor(pairs) * auto_reg("auto", pairs, loss) if wanted else 0.0
+
+
+def mean_positives(pairs: Pairs) -> float:
+    """Positives per user or item that has any."""
+    entities = np.count_nonzero(pairs.left_counts) + np.count_nonzero(pairs.right_counts)
+    return float(pairs.n_positives / max(int(entities), 1))
+
+
+def ridge_factor(pairs: Pairs) -> float:
+    """``reg="auto"`` in units of OneClassMF's: (d/10)^⅕ between 1 and 1.4, d the mean positives of an entity.
+
+    >>> ridge_factor(Pairs.from_matrix(np.ones((6, 5)))), round(ridge_factor(Pairs.from_matrix(np.ones((40, 40)))), 2)
+    (1.0, 1.15)
+    """
+    return float(np.clip((mean_positives(pairs) / SPARSE) ** 0.2, 1, MOST_FACTOR))
 
 
 def weight_ridges(model: TwoTower, pairs: Pairs, alone: bool) -> tuple[Penalties, Penalties]:
     """The ridges of ids, features and layers on either side."""
-    entities = np.count_nonzero(pairs.left_counts) + np.count_nonzero(pairs.right_counts)
-    auto = AUTO_REG if alone else REG_SHARE * pairs.n_positives / int(entities)
+    auto = AUTO_REG if alone else REG_SHARE * mean_positives(pairs)
     kinds = [ridge_pair(name, getattr(model, name)) for name in ("id_reg", "feature_reg", "layer_reg")]
     left, right = (Penalties(*(auto if one is None else one for one in regs)) for regs in zip(*kinds))
     return left, right
