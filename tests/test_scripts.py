@@ -54,7 +54,9 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/cold/people.py": [[]],
     "experiments/cold/report.py": [[]],
     "experiments/cold/training.py": [[]],
-    "experiments/completion/study.py": [["--data", name] for name in ("drugs", "newcomers", "labels", "ratings")],
+    "experiments/completion/study.py": [
+        ["--data", name] for name in ("drugs", "newcomers", "labels", "ratings", "methods")
+    ],
     "experiments/defaults/convergence.py": [[]],
     "experiments/defaults/report.py": [[]],
     "experiments/defaults/study.py": [[]],
@@ -67,6 +69,8 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/esl/quality.py": [[]],
     "experiments/esl/race.py": [[]],
     "experiments/esl/table2.py": [[], ["--data", "growth"]],
+    "experiments/labels/missing.py": [[]],
+    "experiments/labels/scaling.py": [[]],
     "experiments/labels/study.py": [[]],
     "experiments/leml/defaults.py": [[]],
     "experiments/leml/full_labels.py": [[]],
@@ -317,10 +321,10 @@ def test_stored_page_of_defaults_is_that_of_its_json(execute):
 
 def test_tables_of_the_completion_page_are_those_of_its_json(execute):
     tools = execute("experiments/completion/study.py", name="tools")
-    page = tools["PAGE"].read_text()
-    for study in tools["STUDIES"]:
-        table = (EXPERIMENTS / f"completion/results/study_{study}.md").read_text()
-        assert tools["on_page"](page, study, table) == page
+    for page, studies in tools["PAGES"].items():
+        for study in studies:
+            table = (EXPERIMENTS / f"completion/results/study_{study}.md").read_text()
+            assert tools["on_page"](page.read_text(), study, table) == page.read_text()
     with pytest.raises(SystemExit, match="The page needs the lines"):
         tools["on_page"]("no marks", "drugs", "")
 
