@@ -217,6 +217,6 @@ ENTRIES = (
         "claim",
         "Alternating and block-wise Newton are worse",
         "remark",
-        not_run("Not implemented."),
+        not_run("A remark of the paper, not an experiment of it; not implemented here."),
     ),
 )

@@ -23,7 +23,7 @@ from reproduction import canary
 from reproduction.entry import EXPERIMENTS, Entry
 
 LEDGER = "reproduction/ledger.json"
-APART = ("edges", "smoke", "tiny")  # marks in tables, and what only smoke runs use
+APART = ("edges", "pages", "smoke", "tiny")  # tables and their marks, and what only smoke runs use
 SHOWING = ("report", "plot", "markdown", "described", "shown", "table")  # functions that write results, not make them
 
 

@@ -228,7 +228,7 @@ ENTRIES = (
         "O(|Ω⁺|k² + (m + n)k³), O(|Ω⁺|k + (m + n)k²)",
         _exponents,
         ("negsel/table2",),
-        ("negsel/table2.py",),
+        ("negsel/table2.py --rounds 1",),
         ("negsel/table2.py",),
         differs="generated data, one core; SG is the reformulated one, an iteration as many updates as positives",
     ),
