@@ -13,7 +13,7 @@ import common
 from common import FIGURES, METHODS, RESULTS, MultiLabel
 from published import FULL
 
-RANKS = {"bibtex": (20, 40, 60, 80, 100), "delicious": (20, 40), "medical": (20, 60, 100)}
+RANKS = {"bibtex": (20, 40, 60, 80, 100), "delicious": (20, 40)}
 DEFAULTS = ("LEML-SQ", "CPLST", "CPLST, λ = 0", "BR-SQ", "BCS", "WSABIE", "LEML-LR", "LEML-SH")
 KEYS = ("method", "percent")
 
