@@ -38,7 +38,8 @@ def _table4(records: Records) -> Verdict:
     gaps = ", ".join(f"{rival} {PUBLISHED_ML1M['Full'] - PUBLISHED_ML1M[rival]:.1f}" for rival in RIVALS)
     return verdict_of(
         held,
-        f"Full is ahead by more than two standard errors; its nDCG@10 and what it is ahead by (number of splits): "
+        f"Full is ahead, by more than two standard errors where there are several splits; its nDCG@10 and what it is "
+        f"ahead by (number of splits): "
         f"{'; '.join(parts)}. Published leads on ml1m: {gaps}.",
     )
 
@@ -66,7 +67,7 @@ def _table6(records: Records) -> Verdict:
     state = "partly" if ordered[-1] == "item-f" and close else "confirmed" if ordered == list(SCHEMES) else "refuted"
     return Verdict(
         state,
-        f"{order}; {len(draws['uniform'])} draws of sample and start on one split. "
+        f"{order}; draws of sample and start: {len(draws['uniform'])}, on one split. "
         + ("The first three are level within half a point; item-f is last." if close else ""),
     )
 
