@@ -100,7 +100,7 @@ FULL = (
 )  # fmt: skip
 OUR_SPLIT = (
     "one seed, 25 CPU seconds on ml1m (9:1 as in the paper, from our start and from Glorot's) and 12 (20 where stale) "
-    "with small towers elsewhere; 5 % of the training pairs held out; λ = 4 everywhere, ω by the library's rule but on ml1m"
+    "with small towers elsewhere; 5 % of the training pairs held out; λ = 4, ω by the library's rule but on ml1m"
 )
 ENTRIES = (
     Entry(
