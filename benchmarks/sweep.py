@@ -6,7 +6,7 @@ Every library minimises one objective, and one Objective judges everybody's fact
 clocks stand still. The best objective is found by many iterations of ours, its first round. A run ends within
 LEVELS[-1] of it or after ``--limit`` CPU seconds, and is not repeated if it did not arrive. Seconds count from the call
 of fit: set-up included; imports and compilation not, since everybody first trains on a few rows. A library that is not
-installed is left out. Results go to results/sweep.json, after every run; ``--report`` puts them into README.md and
+installed is left out. Results go to results/sweep.json, after every run; ``--report`` puts them into
 docs/performance.md, and runs nothing. ``--add`` adds rounds to the stored ones, with the best objective found there.
 """
 
@@ -25,7 +25,7 @@ from generate import generate
 from libraries import ALPHA, REG, RUNS, THREADS, Run
 from machine import machine
 from peer_objectives import implicit_objective
-from tables import LEVELS, lines, write_pages
+from tables import LEVELS, lines, write_page
 from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
@@ -111,7 +111,7 @@ def main() -> None:
     options = parse(parser, RESULTS, users=80, items=60, pairs=800, rank=4, rounds=1, limit=0.5, reference=40,
                     longer=[0.5, 0.5])  # fmt: skip
     if options.report:
-        write_pages(options.results)
+        write_page(options.results)
         return
     matrix = generate(options.users, options.items, options.pairs)
     judge = implicit_objective(matrix, ALPHA, REG, n_threads=THREADS)

@@ -1,4 +1,4 @@
-"""The tables of README.md and docs/performance.md, made from results/sweep.json, between two markers of each page.
+"""The table of docs/performance.md, and the shorter one of docs/benchmarks.md, made from results/sweep.json.
 
 A row holds medians over the rounds: CPU seconds of a sweep, and CPU and wall seconds from the call of fit to within
 LEVELS of the best objective anyone reached. Where a run did not arrive, it says how long it tried.
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from page import filled
 
 ROOT = Path(__file__).parents[1]
 LEVELS = (0.003, 0.001)
 SHORT = ("everypair, squared", "irspack, CG", "implicit, CG", "cmfrec, CG", "everypair, logistic")
-PAGES = {ROOT / "README.md": SHORT, ROOT / "docs" / "performance.md": None}  # page → rows, None for all
-BEGIN, END = "<!-- made by benchmarks/sweep.py --report -->\n\n", "\n<!-- end -->\n"
+PAGE = ROOT / "docs" / "performance.md"
 NAMES = {"everypair": "EveryPair"}
 
 
@@ -74,18 +74,12 @@ def lines(record: dict[str, Any], names: tuple[str, ...] | None = None) -> list[
     return table
 
 
-def written(page: str, record: dict[str, Any], names: tuple[str, ...] | None) -> str:
+def written(text: str, record: dict[str, Any]) -> str:
     """The page with its table made anew."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit(f"The page needs the lines {BEGIN.strip()!r} and {END.strip()!r} around its table.")
-    return before + BEGIN + "\n".join(lines(record, names)) + "\n" + END + after
+    return filled(text, "sweep.py", lines(record))
 
 
-def write_pages(folder: Path) -> None:
-    """Put the table of a folder's sweep.json into the pages."""
-    record = json.loads((folder / "sweep.json").read_text())
-    for page, names in PAGES.items():
-        page.write_text(written(page.read_text(), record, names))
-        print(f"{page.name} holds the table of sweep.json.")
+def write_page(folder: Path) -> None:
+    """Put the table of a folder's sweep.json into the page."""
+    PAGE.write_text(written(PAGE.read_text(), json.loads((folder / "sweep.json").read_text())))
+    print(f"{PAGE.name} holds the table of sweep.json.")

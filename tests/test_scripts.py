@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import runpy
+import shutil
 import sys
 import tempfile
 import warnings
@@ -27,12 +28,14 @@ SCRIPTS = sorted(
 RUNS: dict[str, list[list[str]]] = {
     "benchmarks/cluster.py": [[]],
     "benchmarks/everybody.py": [[]],
+    "benchmarks/footprint.py": [[]],
     "benchmarks/labels.py": [["missing"], ["wiki"]],
     "benchmarks/large.py": [[]],
     "benchmarks/latency.py": [[]],
     "benchmarks/multilabel.py": [["peers"], ["cg"], ["methods"], ["cost"]],
     "benchmarks/nights.py": [[]],
     "benchmarks/predict.py": [[]],
+    "benchmarks/race_page.py": [[]],
     "benchmarks/reading.py": [[]],
     "benchmarks/roofline.py": [[]],
     "benchmarks/scaling.py": [[]],
@@ -52,7 +55,9 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/cold/people.py": [[]],
     "experiments/cold/report.py": [[]],
     "experiments/cold/training.py": [[]],
-    "experiments/completion/study.py": [["--data", name] for name in ("drugs", "newcomers", "labels", "ratings")],
+    "experiments/completion/study.py": [
+        ["--data", name] for name in ("drugs", "newcomers", "labels", "ratings", "methods")
+    ],
     "experiments/defaults/convergence.py": [[]],
     "experiments/defaults/report.py": [[]],
     "experiments/defaults/study.py": [[]],
@@ -65,6 +70,9 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/esl/quality.py": [[]],
     "experiments/esl/race.py": [[]],
     "experiments/esl/table2.py": [[], ["--data", "growth"]],
+    "experiments/esl/towers.py": [[]],
+    "experiments/labels/missing.py": [[]],
+    "experiments/labels/scaling.py": [[]],
     "experiments/labels/study.py": [[]],
     "experiments/leml/defaults.py": [[]],
     "experiments/leml/full_labels.py": [[]],
@@ -104,6 +112,11 @@ BEFORE = {
     "experiments/ocsmf/table_graph_pooled.py": ["experiments/ocsmf/table_graph.py"],
     "experiments/ocsmf/table_nystrom.py": ["experiments/ocsmf/table_multilabel.py"],
 }
+TOWERS = [
+    ("race", EXPERIMENTS / "esl/README.md", "race"),
+    ("quality", ROOT / "docs/two-tower.md", "quality"),
+    ("default", None, ""),
+]
 POOLED = "experiments/ocsmf/table_graph_pooled.py"  # has a test of its own
 CHAINED = {first for others in BEFORE.values() for first in others}  # run by the tests of those that need them
 STORED = [
@@ -315,12 +328,24 @@ def test_stored_page_of_defaults_is_that_of_its_json(execute):
 
 def test_tables_of_the_completion_page_are_those_of_its_json(execute):
     tools = execute("experiments/completion/study.py", name="tools")
-    page = tools["PAGE"].read_text()
-    for study in tools["STUDIES"]:
-        table = (EXPERIMENTS / f"completion/results/study_{study}.md").read_text()
-        assert tools["on_page"](page, study, table) == page
+    for page, studies in tools["PAGES"].items():
+        for study in studies:
+            table = (EXPERIMENTS / f"completion/results/study_{study}.md").read_text()
+            assert tools["on_page"](page.read_text(), study, table) == page.read_text()
     with pytest.raises(SystemExit, match="The page needs the lines"):
         tools["on_page"]("no marks", "drugs", "")
+
+
+@pytest.mark.parametrize(("script", "page", "mark"), TOWERS)
+def test_tables_of_the_towers_are_those_of_their_cells(script, page, mark, execute, tmp_path):
+    cells = EXPERIMENTS / "esl/results" / script
+    shutil.copytree(cells, tmp_path / script, ignore=shutil.ignore_patterns("*.pickle"))
+    execute(f"experiments/esl/{script}.py", "--report", "--results", tmp_path)
+    assert (tmp_path / f"{script}.md").read_text() == cells.with_suffix(".md").read_text()
+    if page is not None:
+        tools = execute(f"experiments/esl/{script}.py", name="tools")
+        found = tools["page"](tools["read_cells"](tools["RESULTS"]))
+        assert tools["on_page"](page.read_text(), mark, found) == page.read_text()
 
 
 def test_report_without_results_says_what_to_do(execute, tmp_path):
@@ -344,14 +369,27 @@ def test_smoke_results_go_to_a_temporary_folder(execute, tmp_path, monkeypatch, 
 def test_benchmark_tables_are_those_of_their_json(execute):
     tables = execute("benchmarks/tables.py", name="tools")
     record = json.loads((BENCHMARKS / "results/sweep.json").read_text())
-    assert len(tables["PAGES"]) == 2
-    for page, names in tables["PAGES"].items():
-        text = page.read_text()
-        assert tables["written"](text, record, names) == text
-        assert "| EveryPair" in text
-        assert f"{record['users']:,} × {record['items']:,}" in text
-        assert f"{record['pairs'] / 1e6:.2f} M generated" in text
-        assert f"rank {record['rank']}, {record['threads']} threads" in text
+    text = tables["PAGE"].read_text()
+    assert tables["written"](text, record) == text
+    assert "| EveryPair" in text
+    assert f"{record['users']:,} × {record['items']:,}" in text
+    assert f"{record['pairs'] / 1e6:.2f} M generated" in text
+    assert f"rank {record['rank']}, {record['threads']} threads" in text
+
+
+def test_tables_of_the_race_are_those_of_their_json(execute):
+    race = execute("benchmarks/race_page.py", name="tools")
+    text = race["PAGE"].read_text()
+    assert race["written"](text) == text
+    assert set(race["OURS"]) <= {word.strip("*()") for word in text.replace("**", " ").split()}
+
+
+def test_what_a_blend_costs_is_said_as_it_was_measured():
+    stored = [json.loads(path.read_text())["seeds"] for path in (EXPERIMENTS / "blend/results").glob("cost_*.json")]
+    ratios = [seed["cpu_blend"] / seed["cpu_factors"] for seeds in stored for seed in seeds]
+    words = f"{min(ratios):.1f} to {max(ratios):.1f} times"
+    for page in ("docs/choosing.md", "src/everypair/models/recommend/blend/blend.py"):
+        assert words in (ROOT / page).read_text(), (page, words)
 
 
 @pytest.mark.parametrize("name", ["large", "spark"])
@@ -412,7 +450,7 @@ def test_benchmark_tables_tell_who_arrived(execute):
         "| EveryPair 1, logistic | 0.50 |  |  |  |",
     ]
     with pytest.raises(SystemExit, match="The page needs the lines"):
-        tables["written"]("no markers", record, None)
+        tables["written"]("no markers", record)
 
 
 def test_rounds_of_a_benchmark_can_be_added(execute, tmp_path):

@@ -8,16 +8,18 @@ neighbours of its best point so far, one parameter moved by one step of its ladd
 stays at an end of a grid that could go on, for any method; no trial is begun after --cpu-limit seconds of a method, and
 a search that this ended is marked. The point of the highest nDCG@10 is refitted on all of the training data and tested.
 Blend() is not tuned at all; "Blend, weights found" chooses its weights by itself. EASE is ItemItem(neighbors=None),
-SLIM and iALS++ are irspack's, cosine and BM25 implicit's. SLIM is an elastic net of every column, the same coefficients
-as scikit-learn's ElasticNet gives (tests/test_experiments.py). EASE is skipped, and said so, where its dense matrices
-need more than --memory-mb. Writes results/peers_<data>.json after every trial. What is there is kept, and a search that
-was ended goes on where the limit is now higher; --anew forgets what is there of the --methods given. report.py makes
-the table.
+SLIM and iALS++ are irspack's, cosine, BM25 and one ALS implicit's (RecTools wraps that one), another ALS cmfrec's, WARP
+LightFM's maintained fork (lightfm-next), SANSA an approximate EASE of its authors; who is not installed is left out.
+SLIM is an elastic net of every column, with the coefficients of scikit-learn's (tests/test_experiments.py). EASE is
+skipped, and said so, where its dense matrices need more than --memory-mb. Writes results/peers_<data>.json after every
+trial. What is there is kept, and a search that was ended goes on where the limit is now higher; --anew forgets what is
+there of the --methods given. report.py makes the table.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import sys
 import time
@@ -40,7 +42,8 @@ from everypair.models.recommend.defaults import auto_negative_weight, auto_rank,
 from everypair.problem.losses import get_loss
 
 RESULTS = Path(__file__).parent / "results"
-DATA = ("ml1m", "citeulike_t", "yelp2018")
+DATA = ("ml1m", "citeulike_t", "lastfm_hetrec", "yelp2018")
+EPOCHS = 30  # of WARP
 
 
 class ByItems:
@@ -87,6 +90,61 @@ def ials(train: Any, **parameters: Any) -> Any:
     return ByFactors(model.get_user_embedding(), model.get_item_embedding())
 
 
+def als(train: Any, alpha: float, reg: float) -> Any:
+    from implicit.als import AlternatingLeastSquares
+
+    model = AlternatingLeastSquares(factors=auto_rank(train), alpha=alpha, regularization=reg, random_state=0)
+    model.fit(sp.csr_matrix(train), show_progress=False)
+    return ByFactors(model.user_factors, model.item_factors)
+
+
+def cmf(train: Any, alpha: float, reg: float) -> Any:
+    from cmfrec import CMF_implicit
+
+    model = CMF_implicit(
+        k=auto_rank(train), alpha=alpha, lambda_=reg, use_float=True, random_state=0, verbose=False
+    ).fit(sp.coo_matrix(train))
+    return ByFactors(model.A_, model.B_)
+
+
+def warp(train: Any, learning_rate: float, max_sampled: int) -> Any:
+    from lightfm import LightFM
+
+    model = LightFM(
+        no_components=auto_rank(train),
+        loss="warp",
+        learning_rate=learning_rate,
+        max_sampled=max_sampled,
+        random_state=0,
+    ).fit(sp.coo_matrix(train), epochs=EPOCHS, num_threads=1)
+    items = np.column_stack([model.item_embeddings, model.item_biases])
+    return ByFactors(np.column_stack([model.user_embeddings, np.ones(train.shape[0], np.float32)]), items)
+
+
+class Sansa:
+    """r_u W_0 W_1 by its own product."""
+
+    def __init__(self, model: Any, train: Any) -> None:
+        self.model, self.train = model, train
+
+    def score_users(self, users: Any = None, interactions: Any = None) -> Any:
+        first, second = self.model.weights
+        return ((self.train[users] @ first) @ second).toarray()
+
+
+def sansa(train: Any, l2: float, density: float) -> Any:
+    from sansa import SANSA, ICFGramianFactorizerConfig, SANSAConfig, UMRUnitLowerTriangleInverterConfig
+
+    model = SANSA(
+        SANSAConfig(
+            l2=l2, weight_matrix_density=density, gramian_factorizer_config=ICFGramianFactorizerConfig(),
+            lower_triangle_inverter_config=UMRUnitLowerTriangleInverterConfig(),
+        )
+    )  # fmt: skip
+    model.fit(sp.csr_matrix(train))
+    return Sansa(model, sp.csr_matrix(train))
+
+
 def factors(train: Any, negative: float = 1.0, ridge: float = 1.0, gamma: float = 0.0) -> OneClassMF:
     """OneClassMF, not fitted, with multiples of its own negative weight and ridge on this data, and degree weights."""
     pairs, loss = Pairs.from_matrix(train), get_loss("logistic")
@@ -122,6 +180,12 @@ METHODS: dict[str, tuple[Callable[..., Any], list[Point]]] = {
     "SLIM (irspack)": (
         slim, [{"alpha": alpha, "l1_ratio": ratio} for alpha in (0.01, 0.05, 0.2) for ratio in (0.01, 0.1)]
     ),
+    "SANSA": (sansa, [{"l2": l2, "density": share} for share in (0.01, 0.03) for l2 in (30.0, 100.0, 300.0)]),
+    "WARP (LightFM)": (
+        warp, [{"learning_rate": rate, "max_sampled": most} for most in (10, 30) for rate in (0.02, 0.05, 0.1)]
+    ),
+    "ALS (implicit)": (als, [{"alpha": alpha, "reg": reg} for alpha in (1.0, 5.0, 20.0) for reg in (0.1, 1.0)]),
+    "ALS (cmfrec)": (cmf, [{"alpha": alpha, "reg": reg} for alpha in (1.0, 5.0, 20.0) for reg in (1.0, 10.0)]),
     "iALS++ (irspack)": (
         ials, [{"alpha0": alpha, "reg": reg} for alpha in (0.003, 0.03, 0.3) for reg in (0.001, 0.01)]
     ),
@@ -148,6 +212,16 @@ LADDERS: dict[str, dict[str, tuple[float, ...]]] = {
     "SLIM (irspack)": {
         "alpha": (0.0001, 0.0005, 0.002, 0.01, 0.05, 0.2, 1.0), "l1_ratio": (0.0001, 0.001, 0.01, 0.1, 0.5),
     },
+    "SANSA": {"l2": (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0), "density": (0.003, 0.01, 0.03, 0.1)},
+    "WARP (LightFM)": {
+        "learning_rate": (0.005, 0.01, 0.02, 0.05, 0.1, 0.2), "max_sampled": (3, 10, 30, 100),
+    },
+    "ALS (implicit)": {
+        "alpha": (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0), "reg": (0.001, 0.01, 0.1, 1.0, 10.0, 100.0),
+    },
+    "ALS (cmfrec)": {
+        "alpha": (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 40.0), "reg": (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0),
+    },
     "iALS++ (irspack)": {
         "alpha0": (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
         "reg": (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1),
@@ -162,6 +236,15 @@ LADDERS: dict[str, dict[str, tuple[float, ...]]] = {
     },
 }  # fmt: skip
 MORE_POINTS = 6
+MODULES = {
+    "(implicit)": "implicit", "(irspack)": "irspack", "(cmfrec)": "cmfrec", "(LightFM)": "lightfm", "SANSA": "sansa",
+}  # fmt: skip
+
+
+def installed(method: str) -> bool:
+    """Whether the library of a method is there."""
+    needed = next((module for part, module in MODULES.items() if part in method), None)
+    return needed is None or importlib.util.find_spec(needed) is not None
 
 
 def neighbors(point: Point, ladders: dict[str, tuple[float, ...]], tried: list[Point]) -> list[Point]:
@@ -238,6 +321,9 @@ def main() -> None:
         for method in options.methods:
             found = {} if options.anew else record["methods"].get(method, {})
             if "test" in found and found.get("stopped", np.inf) >= options.cpu_limit:
+                continue
+            if not installed(method):
+                print(f"{method} is left out: its library is not installed.")
                 continue
             make, grid = METHODS[method]
             result = record["methods"][method] = {"trials": found.get("trials", [])}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import scipy.sparse as sp
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import smoke
 from common import RESULTS, by_rows, cold_split, cpu, interactions, item_features, keep, read
-from peers import PEERS
+from peers import DISTRIBUTIONS, PEERS
 
 from everypair import Blend, ContentItems, OneClassMF, Side
 
@@ -118,6 +119,8 @@ def study(name: str, seed: int, most: int, path: Path, only: list[str] | None) -
         except ImportError as missing:
             print(name, seed, row, f"is left out: {missing}")
             continue
+        if row in DISTRIBUTIONS:
+            record.setdefault("versions", {})[row] = version(DISTRIBUTIONS[row])
         lists = [part.T if turned else part for part in parts]
         total = lists[0] if len(lists) == 1 else sum(map(scaled, lists))
         record["rows"][row] = {**by_rows(lambda users, total=total: np.ascontiguousarray(total[users]), truth),

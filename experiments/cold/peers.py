@@ -42,4 +42,5 @@ def unit(features: Any) -> Any:
     return sp.csr_array(sp.diags_array(1 / np.where(sums > 0, sums, 1)) @ rows)
 
 
+DISTRIBUTIONS = {"LightFM (WARP)": "lightfm-next", "cmfrec (implicit)": "cmfrec"}
 PEERS = {"LightFM (WARP)": lightfm, "cmfrec (implicit)": cmfrec}

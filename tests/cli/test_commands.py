@@ -422,8 +422,11 @@ def test_report_of_a_model_file_with_titles(folder, run):
 
 
 def test_report(folder, run):
-    run("report", "events.csv", "test.csv", "--rank", 3, "-o", "page.html", "--title", "Three groups")
+    report = ("report", "events.csv", "test.csv", "--rank", 3, "-o", "page.html", "--title", "Three groups")
+    assert run(*report, "--model", "OneClassMF", "--quiet").stderr == ""
+    assert " sweeps" in run(*report, "--model", "OneClassMF").stderr
     page = (folder / "page.html").read_text()
+    assert "verbose" not in page
     assert "Three groups" in page
     assert "film 3" in page
 

@@ -77,6 +77,32 @@ def test_dense_rows_are_standardised_and_constant_features_vanish():
     assert scale.weighted(np.zeros(7)) is scale
 
 
+def test_a_robust_scale_cuts_at_three_deviations():
+    X, _ = problem(200)
+    X[0, 0], X[:, 3] = 1e6, 2.0
+    plain, robust = RowScale.of(X), RowScale.of(X, robust=True)
+    z = (X - X.mean(axis=0)) / np.where(np.arange(7) == 3, np.inf, X.std(axis=0))
+    np.testing.assert_allclose(robust(X), np.clip(z, -3, 3) / np.sqrt(7))
+    np.testing.assert_allclose(plain(X), z / np.sqrt(7))
+    weights = np.arange(1.0, 8.0)
+    np.testing.assert_allclose(
+        robust.weighted(weights)(X) / weights, robust(X) / np.sqrt(np.mean(weights[z.any(0)] ** 2))
+    )
+    counts = 1 + np.arange(200) % 3
+    twice = RowScale.of(np.repeat(X, counts, axis=0), robust=True)
+    np.testing.assert_allclose(RowScale.of(X, robust=True, sample_weight=counts)(X), twice(X), atol=1e-12)
+
+
+def test_sparse_measurements_in_units_of_their_own_are_scaled_as_dense_ones():
+    X, _ = problem(60, density=0.3)
+    assert RowScale.of(sp.csr_array(X), robust=True).center is None
+    X[:, 2] *= 1e5
+    assert RowScale.of(X).center is None
+    np.testing.assert_allclose(RowScale.of(sp.csr_array(X), robust=True)(X), RowScale.of(X, robust=True)(X))
+    assert RowScale.of(X, robust=True).center is not None
+    assert RowScale.of(np.zeros((3, 2)), robust=True).center is None
+
+
 @pytest.mark.parametrize("density", [1.0, 0.3], ids=["dense", "sparse"])
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
 def test_the_metric_is_its_formula(density, exponent):

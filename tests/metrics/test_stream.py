@@ -138,3 +138,12 @@ def test_bad_input_is_refused(arguments, error, words):
     assert stream_metrics(**good)["auc"] == 0.5
     with pytest.raises(error, match=words):
         stream_metrics(**good | arguments)
+
+
+def test_many_metrics_are_a_table():
+    found = stream_metrics(lambda rows: np.eye(3)[rows], np.zeros((3, 3)), np.eye(3), ks=[1, 2])
+    head, *lines = repr(found).splitlines()
+    assert head.split() == ["@1", "@2", "all", "items"]
+    assert ["ndcg", "1.0000", "±", "0.0000", "1.0000", "±", "0.0000"] in [line.split() for line in lines]
+    assert found._repr_html_().startswith("<table><tr><th></th><th>@1</th><th>@2</th><th>all items</th></tr>")
+    assert "<tr><td>auc</td><td></td><td></td><td>1.0000 ± 0.0000</td></tr>" in found._repr_html_()

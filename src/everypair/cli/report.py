@@ -42,6 +42,7 @@ def report(
     from everypair.data.matching import IdPair, held_out_matrix
     from everypair.plots import report as write_report
     from everypair.plots.report import check_report
+    from everypair.progress import part_of, shown_stages
     from everypair.store.write import check_output
 
     check_report(output)
@@ -61,22 +62,25 @@ def report(
     else:
         model, data = choice.build(), reading.read(source, run.quiet)
         log = None
+        if "verbose" in model.get_params():
+            model.set_params(verbose=not run.quiet)
     held_out = None
     if test is not None:
         known = IdPair(data.user_ids, data.item_ids)
         held_out = held_out_matrix(reading.read(test, run.quiet, log), known, "test")
     how["item_ids"] = file.names(data.item_ids, model)
-    write_report(
-        model,
-        data,
-        held_out,
-        output,
-        title=title,
-        samples=samples,
-        random_state=choice.seed,
-        test_note=None if test is None else f"the events of {test.name}",
-        **how,
-    )
+    with shown_stages(run.quiet), part_of(type(model).__name__):
+        write_report(
+            model,
+            data,
+            held_out,
+            output,
+            title=title,
+            samples=samples,
+            random_state=choice.seed,
+            test_note=None if test is None else f"the events of {test.name}",
+            **how,
+        )
     if run.json_output:
         show({"output": output})
     else:

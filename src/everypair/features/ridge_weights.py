@@ -28,16 +28,21 @@ TARGETS_AT_ONCE = 256
 
 
 def choose_ridge(
-    A: Any, T: Any, sample_weight: Matrix | None = None, ridges: Sequence[float] = RIDGES, seed: int = 0
+    A: Any,
+    T: Any,
+    sample_weight: Matrix | None = None,
+    ridges: Sequence[float] = RIDGES,
+    seed: int = 0,
+    most_rows: int = CHOICE_ROWS,
 ) -> float:
-    """Return μ with the least leave-one-out squared error, of at most 2,000 rows drawn at random.
+    """Return μ with the least leave-one-out squared error, of at most ``most_rows`` rows drawn at random.
 
     >>> A, T = np.eye(3)[[0, 0, 1, 1]], np.array([[1.0], [1.0], [0.0], [0.0]])
     >>> choose_ridge(A, T)
     0.1
     """
-    if A.shape[0] > CHOICE_ROWS:
-        chosen = np.sort(np.random.default_rng(seed).choice(A.shape[0], CHOICE_ROWS, replace=False))
+    if A.shape[0] > most_rows:
+        chosen = np.sort(np.random.default_rng(seed).choice(A.shape[0], most_rows, replace=False))
         A, T = A[chosen], T[chosen]
         sample_weight = None if sample_weight is None else sample_weight[chosen]
     A, T = _weighted(A, sample_weight), dense(_weighted(T, sample_weight))

@@ -27,6 +27,7 @@ from everypair.data.record import Record
 from everypair.data.sampling import Sampling
 from everypair.data.weighting import DegreeWeighting
 from everypair.features.feature_map import FeatureMap
+from everypair.features.preparation import Preparation
 from everypair.features.row_scale import RowScale
 from everypair.features.table import FEATURES, TableFeatures
 from everypair.models.field_types import check_types
@@ -64,7 +65,19 @@ def storable(cls: Class, name: str | None = None) -> Class:
 
 
 for _cls in (
-    *(DegreeWeighting, EventLog, FeatureMap, ItemTable, Negatives, NumberColumn, Record, Ridge, RowScale, Sampling),
+    *(
+        DegreeWeighting,
+        EventLog,
+        FeatureMap,
+        ItemTable,
+        Negatives,
+        NumberColumn,
+        Preparation,
+        Record,
+        Ridge,
+        RowScale,
+        Sampling,
+    ),
     *(TableFeatures, TextColumn, *FEATURES.values()),
 ):
     storable(_cls)

@@ -37,14 +37,14 @@ ESTIMATORS = {
     "Blend": Entry(
         f"{RECOMMEND}.blend.blend",
         "recommender",
-        "OneClassMF and ItemItem together: the best lists, untuned; the one to start with",
+        "OneClassMF and ItemItem together: the one to start with",
         ("similar_items", "explain", *GROWS),
         state=f"{RECOMMEND}.blend.state",
     ),
     "OneClassMF": Entry(
         f"{RECOMMEND}.one_class",
         "recommender",
-        "factors over every pair, observed or not: vectors for both sides, the shortest training",
+        "factors over every pair, observed or not; short training",
         (*FACTORS, "fold_in_items", "explain", *GROWS),
         state=f"{RECOMMEND}.factorization",
     ),
@@ -64,7 +64,7 @@ ESTIMATORS = {
     "ContentUsers": Entry(
         f"{RECOMMEND}.content_users",
         "recommender",
-        "what users like who are alike by profile, words or friends: for users nobody has seen",
+        "what users alike by profile, words or friends like: for those nobody has seen",
         ("similar_items", "similar_users", *GROWS),
     ),
     "BPR": Entry(

@@ -21,6 +21,7 @@ from everypair.models.recommend.recommender import in_positions, known_ids
 from everypair.plots import charts, page
 from everypair.plots.canvas import import_matplotlib, new_figure, to_svg
 from everypair.plots.measure import LENGTH, MeasuredModel, measure_model
+from everypair.progress import stage
 from everypair.store.write import check_place, replacing
 from everypair.tuning.result import Tuning
 from everypair.words import in_digits
@@ -118,8 +119,10 @@ def report(
     said = _test_words(fresh, test.nnz - fresh.nnz, test_note or "as they were given")
     test = fresh
     names = _names(user_ids, matrix.shape[0], "user"), _names(item_ids, matrix.shape[1], "item")
+    stage("measured on what was held out")
     measured = measure_model(type(model).__name__, model, learnt, test)
     floor = measure_model("Popularity", Popularity().fit(learnt), learnt, test)
+    stage("pictures of the report")
     body = [
         _headline(measured, floor, said),
         _data(matrix, times),
@@ -355,7 +358,9 @@ def _names(ids: Any, size: int, kind: str) -> Any:
 
 
 def _described(model: Any) -> str:
-    return " ".join(repr(model).split())
+    """The model and its parameters, but not whether it said how it went."""
+    quiet = clone(model).set_params(verbose=False) if "verbose" in model.get_params() else model
+    return " ".join(repr(quiet).split())
 
 
 def _interval(measured: MeasuredModel, name: str) -> str:

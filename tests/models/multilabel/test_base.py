@@ -108,6 +108,23 @@ def test_best_threshold_is_the_best_of_all(missing, weighted):
         assert f1(best_threshold(scores, labels, weights if weighted else None)) == pytest.approx(best)
 
 
+def test_a_threshold_is_half_way_to_the_next_score():
+    truth = Labels.from_y([[1, 0, 0], [1, 0, 0]])
+    assert best_threshold(np.array([[0.9, 0.3, 0.1], [0.7, 0.2, 0.0]]), truth) == pytest.approx(0.5)
+    known = Labels.from_y([[1.0, np.nan, 0.0], [1.0, 0.0, np.nan]], "missing")  # 0.3 is of a label that is not known
+    assert best_threshold(np.array([[0.9, 0.3, 0.1], [0.7, 0.2, 0.6]]), known) == pytest.approx(0.45)
+    one, next_to_it = np.float32(0.5), np.nextafter(np.float32(0.5), np.float32(0))
+    near = best_threshold(np.array([[one, next_to_it]], np.float32), Labels.from_y([[1, 0]]))
+    assert next_to_it <= near < one
+    assert best_threshold(np.array([[0.5, 2.5]]), Labels.from_y([[1, 1]])) == pytest.approx(-0.5)  # nothing below
+
+
+def test_values_that_are_no_numbers_are_refused_in_a_sentence_of_its_own():
+    for value, name in ((np.nan, "NaN"), (np.inf, "infinity")):
+        with pytest.raises(ValueError, match=rf"^X contains {name}: drop such rows, or fill values in"):
+            Regression().fit(np.where(X > 1.0, value, X), Y)
+
+
 def test_missing_labels_reach_the_subclass():
     mask = np.random.default_rng(1).random(Y.shape) < 0.5
     model = Regression(unlabeled="missing").fit(X, Y, mask=mask)

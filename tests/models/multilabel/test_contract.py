@@ -56,7 +56,7 @@ class TestSquared(MFContract):
 
 class TestKernel(MFContract):
     # as many landmarks as there are rows, so that a row twice is no other
-    options: ClassVar = {"kernel": Kernel("rbf", landmarks=100)}
+    options: ClassVar = {"kernel": Kernel("rbf", landmarks=100), "normalize": True}
     predict_floor = 0.8
 
 

@@ -375,12 +375,31 @@ def test_noise_gets_a_larger_ridge():
     assert noise_mean > clean_mean + 1
 
 
+def test_dense_features_may_have_any_units_and_sparse_rows_have_unit_length():
+    features, labels = problem(300, seed=4)
+    units = 10.0 ** np.arange(features.shape[1]) - 5.0 * (np.arange(features.shape[1]) == 1)
+    options = {"rank": 3, "reg": 0.1, "threshold": 0.0, "random_state": 0, "dtype": "float64", "n_threads": 1}
+    plain, scaled = (
+        MultiLabelMF(**options).fit(rows, labels, validation=(rows[:50], labels[:50]))
+        for rows in (features, features * units + 3)
+    )
+    np.testing.assert_allclose(scaled.predict_scores(features * units + 3), plain.predict_scores(features), atol=1e-6)
+    assert scaled.history_[-1]["ndcg@5"] == pytest.approx(plain.history_[-1]["ndcg@5"])
+    z = (features - features.mean(axis=0)) / features.std(axis=0)
+    own = MultiLabelMF(normalize=False, **options)
+    z = np.clip(z, -3, 3) / np.sqrt(z.shape[1])
+    np.testing.assert_allclose(own.fit(z, labels).predict_scores(z), plain.predict_scores(features), atol=1e-6)
+    few = sp.csr_array(np.where(features > 1, features, 0))
+    unit, automatic = (MultiLabelMF(**options, **how).fit(few, labels) for how in ({"normalize": True}, {}))
+    np.testing.assert_array_equal(automatic.predict_scores(few), unit.predict_scores(few))
+
+
 def test_few_rows_of_many_features_are_searched_in_their_own_span():
     wide = np.random.default_rng(0).standard_normal((60, 400))
     labels = (wide[:, :5] > 0.5).astype(int)
-    plain = MultiLabelMF(random_state=0, threshold=0.0, dtype="float64").fit(wide, labels)
+    plain = MultiLabelMF(normalize=True, random_state=0, threshold=0.0, dtype="float64").fit(wide, labels)
     rotation = np.linalg.qr(np.random.default_rng(1).standard_normal((400, 400)))[0]
-    rotated = MultiLabelMF(random_state=0, threshold=0.0, dtype="float64").fit(wide @ rotation, labels)
+    rotated = MultiLabelMF(normalize=True, random_state=0, threshold=0.0, dtype="float64").fit(wide @ rotation, labels)
     assert plain.reg_ == pytest.approx(rotated.reg_)
     np.testing.assert_allclose(rotated.predict_scores(wide @ rotation), plain.predict_scores(wide), atol=1e-3)
 

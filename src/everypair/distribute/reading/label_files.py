@@ -7,7 +7,7 @@ are those of all files. The client sees counts, the labels' names and a sample o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +26,8 @@ from everypair.distribute.reading.summaries import naming, summaries
 from everypair.distribute.sharded_pairs import PairsOfSide, ShardedPairs, work_of
 from everypair.distribute.tasks import Tasks
 from everypair.features.named_columns import NamedColumns
-from everypair.features.scaling import check_size, prepare_features
+from everypair.features.preparation import Preparation
+from everypair.features.scaling import check_size
 from everypair.parallel import Chunk
 from everypair.types import Array
 
@@ -60,19 +61,11 @@ class LabelFiles:
     shared: SharedColumns
     row_counts: list[NDArray[np.int64]]
     label_counts: NDArray[np.int64]
-    fit_intercept: bool
+    columns: int
 
     @classmethod
-    def read(
-        cls,
-        tasks: Tasks,
-        paths: list[str],
-        options: Mapping[str, Any],
-        normalize: bool,
-        fit_intercept: bool,
-        dtype: Any,
-    ) -> LabelFiles:
-        """Have workers read and prepare the files, with options of ``read_multilabel``."""
+    def read(cls, tasks: Tasks, paths: list[str], options: Mapping[str, Any]) -> LabelFiles:
+        """Have workers read the files, with options of ``read_multilabel``."""
         strange = sorted(set(options) - {"format", *OPTIONS})
         if strange:
             raise ValueError(f"read= has {strange[0]!r}, which is no option of read_multilabel: leave it out.")
@@ -89,26 +82,26 @@ class LabelFiles:
         if not counts.any():
             raise ValueError("no row of the files has a label: there is nothing to learn.")
         parts = tasks.start(
-            [
-                tasks.task("labelled-rows", _prepared, one, shared, where, normalize, fit_intercept, dtype)
-                for one, where in zip(data, maps)
-            ]
+            [tasks.task("labelled-rows", _in_columns, one, shared, where) for one, where in zip(data, maps)]
         )
-        return cls(tasks, parts, shared, [one.row_counts for one in files], counts, fit_intercept)
+        return cls(tasks, parts, shared, [one.row_counts for one in files], counts, shared.n_features)
 
-    @property
-    def columns(self) -> int:
-        """Number of prepared features."""
-        return self.shared.n_features + self.fit_intercept
+    def prepared(self, preparation: Preparation, dtype: Any) -> LabelFiles:
+        """The same rows with prepared features."""
+        parts = [self.tasks.task("prepared-rows", _prepared, part, preparation, dtype) for part in self.parts]
+        return replace(self, parts=self.tasks.start(parts), columns=self.columns + preparation.fit_intercept)
 
     @property
     def n_rows(self) -> int:
         """Rows of all files."""
         return sum(map(len, self.row_counts))
 
-    def sample(self, count: int, random: np.random.Generator) -> tuple[Any, Labels]:
-        """So many rows at random, here, in their order: prepared features and labels."""
-        chosen = np.sort(random.choice(self.n_rows, min(count, self.n_rows), replace=False))
+    def sampled_rows(self, count: int, random: np.random.Generator) -> NDArray[np.int64]:
+        """So many rows at random, in their order."""
+        return np.sort(random.choice(self.n_rows, min(count, self.n_rows), replace=False))
+
+    def rows_here(self, chosen: NDArray[np.int64]) -> tuple[Any, Labels]:
+        """Features and labels of these rows."""
         taken = []
         for part, (start, stop) in zip(self.parts, self._spans()):
             mine = chosen[(chosen >= start) & (chosen < stop)] - start
@@ -188,14 +181,7 @@ def _summary(data: LabelFile) -> LabelFileSummary:
     return LabelFileSummary(data.path, data.path.endswith(BY_NAME), data.X.shape[1], *names, rows, labels)
 
 
-def _prepared(
-    data: LabelFile,
-    shared: SharedColumns,
-    places: NDArray[np.int64] | None,
-    normalize: bool,
-    fit_intercept: bool,
-    dtype: Any,
-) -> LabelFileRows:
+def _in_columns(data: LabelFile, shared: SharedColumns, places: NDArray[np.int64] | None) -> LabelFileRows:
     """A file's rows in the columns of all files."""
     X, Y = data.X, data.Y
     labels = Y.indices if places is None else places[Y.indices].astype(np.int32)
@@ -204,9 +190,14 @@ def _prepared(
     if data.feature_names is not None and data.feature_names != shared.feature_names:
         X = NamedColumns(X, data.feature_names).in_order(shared.feature_names or (), data.path)
     X = sp.csr_array((X.data, X.indices, X.indptr), (X.shape[0], shared.n_features))
-    X = sp.csr_array(prepare_features(X, normalize, fit_intercept))
-    check_size(X, f"{data.path}: X", dtype)
+    check_size(X, f"{data.path}: X", np.float64)
     return LabelFileRows(X, Y)
+
+
+def _prepared(part: LabelFileRows, preparation: Preparation, dtype: Any) -> LabelFileRows:
+    X = sp.csr_array(preparation(part.X))
+    check_size(X, "X", dtype)
+    return LabelFileRows(X, part.Y)
 
 
 def _take(part: LabelFileRows, rows: Array) -> LabelFileRows:

@@ -279,6 +279,11 @@ class MultiLabelClassifier(Threads, Output, ClassifierMixin, Estimator):
         try:
             return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
         except ValueError as failure:
+            for what in ("NaN", "infinity"):
+                if f"contains {what}" in str(failure):
+                    raise ValueError(
+                        f"X contains {what}: drop such rows, or fill values in, as scikit-learn's SimpleImputer does."
+                    ) from failure
             if "could not convert string" not in str(failure):
                 raise
             raise ValueError(

@@ -17,6 +17,7 @@ from everypair.distribute.sharded_pairs import ShardedPairs, pairs_from_matrix
 from everypair.distribute.solving.set_up import ShardTerms
 from everypair.distribute.solving.train import train_on_cluster
 from everypair.distribute.tasks import Tasks
+from everypair.features.preparation import Preparation
 from everypair.models.multilabel.learner import MONITOR, LabelTraining
 from everypair.models.multilabel.parameters import LabelSettings, checked_label_weight
 from everypair.models.multilabel.problem import CountedLabels, LabelProblem, LabelTerms
@@ -63,22 +64,25 @@ class RowsThere:
     @classmethod
     def in_files(
         cls, client: Any, folder: Any, parameters: SimpleNamespace, random: np.random.Generator
-    ) -> tuple[RowsThere, SharedColumns]:
-        """Rows in a folder of files, and what their columns are."""
+    ) -> tuple[RowsThere, SharedColumns, Preparation]:
+        """Rows in a folder of files, what their columns are, and how features were prepared, told by the sample."""
         if parameters.kernel is not None or parameters.unlabeled != "negative":
             raise ValueError('files of labelled rows go with kernel=None and unlabeled="negative" alone.')
         cluster = _checked(client)
         tasks, paths = cluster.tasks(), files_of(folder, SUFFIXES, "Parquet, XC or npz")
-        files = LabelFiles.read(
-            tasks, paths, cluster.read, parameters.normalize, parameters.fit_intercept, parameters.dtype
-        )
+        files = LabelFiles.read(tasks, paths, cluster.read)
+        rows = files.sampled_rows(SAMPLED_ROWS, random)
+        raw = files.rows_here(rows)[0] if parameters.normalize is None else None
+        preparation = Preparation.of(raw, parameters.normalize, parameters.fit_intercept)
+        files = files.prepared(preparation, parameters.dtype)
         counts = files.label_counts
         weights = checked_label_weight(parameters.label_weight, len(counts))
         if weights is None:
             weights = np.ones(len(counts))
-        X, labels = files.sample(SAMPLED_ROWS, random)
+        X, labels = files.rows_here(rows)
         sample = LabelProblem.of(X, labels, None, weights)
-        return cls(cluster, tasks, CountedLabels(files.n_rows, counts, weights), sample, files), files.shared
+        there = cls(cluster, tasks, CountedLabels(files.n_rows, counts, weights), sample, files)
+        return there, files.shared, preparation
 
     def check(self, settings: LabelSettings, terms: LabelTerms) -> None:
         """Refuse what a cluster does not do."""

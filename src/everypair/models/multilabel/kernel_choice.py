@@ -1,7 +1,8 @@
-"""Which metric and which ridge rank rows best that neither has seen: cross-fitting in three folds.
+"""Which metric and which ridge rank rows best that neither has seen: cross-fitting in two or three folds.
 
-    λ = argmax nDCG@5 with e = ½, then e = argmax nDCG@5 with that λ, of rows scored by a metric and a kernel ridge
-    regression of the other two folds
+    λ = argmax nDCG@5 with e = ½, uphill from 0.3 in steps of about 3, then e = argmax nDCG@5 with that λ,
+    of rows scored by a metric and a kernel ridge regression of the other folds (of near ties the λ nearest 0.3 and the
+    larger e; with one label, which nothing ranks, the least squared error)
 
 A metric that has seen a row's labels draws rows of the same labels together: leaving the row out of the regression
 alone, after the metric has been learnt with it, flatters the metric. So the metric is learnt again in every fold, and
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,10 +32,12 @@ from everypair.solvers.kernel_ridge.points import Points, lower_matrix
 from everypair.types import Array
 
 EXPONENTS = (0.0, 0.5, 1.0)
-RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)
-FEWEST_ROWS, MOST_ROWS = 1000, 2000  # to choose on, between these half of all
-FOLDS = 3
+RIDGES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+METRIC_ROWS = 1000  # that μ is chosen on, at most
+FEWEST_ROWS, MOST_ROWS = 1000, 2000  # to choose e and λ on, between these half of all,
+FEW_FOLDS, FOLDS = 2, 3  # in so many folds, the former where rows are more than the fewest
 ERRORS = 1.5
+TIE = 0.001  # of nDCG
 
 
 class KernelChoice(NamedTuple):
@@ -63,15 +67,17 @@ class CrossFit:
         if not folds:
             return usual
 
+        @cache
         def quality(exponent: float, reg: float) -> Array:
             return np.concatenate([ranked(exponent, reg) for ranked in folds])
 
         middle = exponents[len(exponents) // 2]
-        reached = {reg: quality(middle, reg) for reg in regs}
-        reg = max(regs, key=lambda one: float(reached[one].mean()))
-        tried = {one: reached[reg] if one == middle else quality(one, reg) for one in exponents}
-        best = max(exponents, key=lambda one: float(tried[one].mean()))
-        gain = tried[best] - tried[exponents[0]]
+        reg = uphill(regs, lambda reg: float(quality(middle, reg).mean())) if len(regs) > 1 else regs[0]
+        if len(exponents) == 1:
+            return KernelChoice(middle, reg)
+        means = {one: float(quality(one, reg).mean()) for one in exponents}
+        best = max(one for one in exponents if means[one] > max(means.values()) - TIE)
+        gain = quality(best, reg) - quality(exponents[0], reg)
         sure = gain.mean() > ERRORS * gain.std() / np.sqrt(len(gain))
         return KernelChoice(best if sure else exponents[0], reg)
 
@@ -105,12 +111,29 @@ class CrossFit:
             K, values = matrices[exponent]
             ridges = np.asarray(reg * inverse_weights, self.dtype)
             system = KernelRidge.of(lambda i, j: K[i, j], ridges, self.n_threads)
-            scores = known_alone(values @ system.coefficients(Y), held_labels)
-            ranking = rank_dense(scores, held_labels.positives, None)
+            scores = values @ system.coefficients(Y)
+            if Y.shape[1] == 1:
+                return -np.square(scores - held_labels.positives.toarray(), dtype=np.float64).ravel()
+            ranking = rank_dense(known_alone(scores, held_labels), held_labels.positives, None)
             quality = per_row.ndcg(ranking, min(TOP, Y.shape[1]))
             return np.asarray(quality[~np.isnan(quality)])
 
         return ranked
+
+
+def uphill(values: Sequence[float], height: Callable[[float], float]) -> float:
+    """The first of ``values`` that is higher than those beside it, from the middle on.
+
+    >>> uphill((1.0, 2.0, 3.0, 4.0, 5.0), lambda value: -abs(value - 1.9))
+    2.0
+    """
+    place = middle = len(values) // 2
+    for step in (-1, 1):
+        while 0 <= place + step < len(values) and height(values[place + step]) > height(values[place]) + TIE:
+            place += step
+        if place != middle:
+            break
+    return values[place]
 
 
 def targets(labels: Labels, dtype: Any) -> tuple[Array, NDArray[np.bool_] | None]:
@@ -133,9 +156,10 @@ def parts(labels: Labels) -> list[tuple[Array, Array]]:
     """Rows to learn from and rows to rank, a part of all where they are many."""
     n = labels.shape[0]
     count = min(n, MOST_ROWS, max(FEWEST_ROWS, n // 2))
+    folds = FOLDS if count <= FEWEST_ROWS else FEW_FOLDS
     pairs = []
-    for fold in range(FOLDS):
-        held = np.arange(fold, count, FOLDS)
+    for fold in range(folds):
+        held = np.arange(fold, count, folds)
         kept = np.setdiff1d(np.arange(count), held)
         if labels.rows(kept).positives.nnz and labels.rows(held).positives.nnz:
             pairs.append((kept, held))

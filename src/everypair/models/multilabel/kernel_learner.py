@@ -104,11 +104,11 @@ class KernelLearner:
     def metric(self) -> tuple[RowScale, KernelChoice]:
         """How rows are scaled, with the exponent that was chosen, and the choice."""
         (X, labels, weights), settings = self.rows, self.settings
-        plain = RowScale.of(X)
+        plain = RowScale.of(X, robust=True, sample_weight=weights)
         A, T = plain(X, settings.dtype), labels.positives.astype(settings.dtype)
         exponents = kernel_choice.EXPONENTS if settings.metric_exponent is None else (settings.metric_exponent,)
         regs = kernel_choice.RIDGES if settings.reg is None else (settings.reg,)
-        metric_ridge = choose_ridge(A, T, weights) if any(exponents) else 1.0
+        metric_ridge = choose_ridge(A, T, weights, most_rows=kernel_choice.METRIC_ROWS) if any(exponents) else 1.0
         crossed = CrossFit(self.rows, plain, metric_ridge, settings.gamma, settings.dtype, settings.n_threads)
         choice = crossed.best(exponents, regs)
         return learned_scale(plain, A, T, metric_ridge, choice.exponent, weights), choice

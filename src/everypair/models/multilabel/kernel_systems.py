@@ -3,8 +3,9 @@
     exact        A = (K + λC⁻¹)⁻¹ Y,            K A = Y − λC⁻¹A
     landmarks    W = (FᵀCF + λI)⁻¹ FᵀC Y,       K A ≈ F W,                 K ≈ FFᵀ
 
-Labels that are not known are filled in with what the stage itself says of them, until that changes no more: each round
-is the maximisation step of expectation–maximisation, the round before its expectation step, and costs no factorisation.
+Labels that are not known are filled in with what the stage itself says of them, where expectation–maximisation ends. As
+G(Y) = c(Y − s) is linear and symmetric that is a system of its own, G(Y) = 0 at each label's unknown entries, solved by
+conjugate gradients, which cost no factorisation: 20 steps of them get where hundreds of rounds of EM do.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ class StageSystem(Protocol):
         """A, or W."""
         ...
 
-    def fitted(self, Y: Array, solution: Array) -> Array:
-        """What the stage says of its own rows, which were not left out."""
+    def gap(self, Y: Array, solution: Array) -> Array:
+        """c(Y − s), s what the stage says of its own rows, which were not left out; symmetric in Y."""
         ...
 
     def left_out(self, Y: Array, solution: Array, start: int) -> Array:
@@ -50,21 +51,21 @@ class ExactSystem:
     """Every row with every row: n² numbers. ``inverse_weights`` are those of rows."""
 
     ridge: KernelRidge
-    ridges: Array
+    reg: float
 
     @classmethod
     def of(cls, rows: StageRows, reg: float, inverse_weights: Array, n_threads: int) -> ExactSystem:
         """Fill and factorise."""
         ridges = np.asarray(inverse_weights.dtype.type(reg) * inverse_weights)
-        return cls(KernelRidge.of(lambda i, j: rows[i].kernel(rows[j]), ridges, n_threads), ridges)
+        return cls(KernelRidge.of(lambda i, j: rows[i].kernel(rows[j]), ridges, n_threads), reg)
 
     def solve(self, Y: Array) -> Array:
         """A."""
         return self.ridge.coefficients(Y)
 
-    def fitted(self, Y: Array, solution: Array) -> Array:
-        """K A."""
-        return np.asarray(Y - self.ridges[:, None] * solution)
+    def gap(self, Y: Array, solution: Array) -> Array:
+        """λA."""
+        return np.asarray(solution.dtype.type(self.reg) * solution)
 
     def left_out(self, Y: Array, solution: Array, start: int) -> Array:
         """L."""
@@ -102,9 +103,10 @@ class LandmarkSystem:
         """W."""
         return self.ridge.weights(Y)
 
-    def fitted(self, Y: Array, solution: Array) -> Array:
-        """F W."""
-        return blocked_product(self.factor.F, solution, ROWS_AT_ONCE, self.ridge.n_threads)
+    def gap(self, Y: Array, solution: Array) -> Array:
+        """C(Y − FW)."""
+        fitted = blocked_product(self.factor.F, solution, ROWS_AT_ONCE, self.ridge.n_threads)
+        return np.asarray(self.ridge.row_weights[:, None] * (Y - fitted))
 
     def left_out(self, Y: Array, solution: Array, start: int) -> Array:
         """L."""
@@ -120,10 +122,17 @@ def solved(system: StageSystem, Y: Array, unknown: NDArray[np.bool_] | None) -> 
     solution = system.solve(Y)
     if unknown is None:
         return solution, Y
+    residual = np.where(unknown, -system.gap(Y, solution), 0)
+    direction, size = residual, np.square(residual).sum(axis=0)
+    tiny = np.finfo(Y.dtype).tiny
     for _ in range(ROUNDS):
-        filled = np.where(unknown, system.fitted(Y, solution), Y)
-        change = float(np.abs(filled - Y).max())
-        Y, solution = filled, system.solve(filled)
-        if change < CHANGE:
+        applied = np.where(unknown, system.gap(direction, system.solve(direction)), 0)
+        step = size / np.maximum((direction * applied).sum(axis=0), tiny)
+        change = step * direction
+        Y = Y + change
+        if float(np.abs(change).max()) < CHANGE:
             break
-    return solution, Y
+        residual = residual - step * applied
+        before, size = size, np.square(residual).sum(axis=0)
+        direction = residual + (size / np.maximum(before, tiny)) * direction
+    return system.solve(Y), Y

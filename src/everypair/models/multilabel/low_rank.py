@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from everypair.features.nystrom import KernelMap
+from everypair.features.preparation import Preparation
 from everypair.models.codec import storable
 from everypair.models.serve_only import TRAINING_ONLY
 from everypair.solvers.loop import Status
@@ -17,7 +18,7 @@ from everypair.types import Array
 @storable
 @dataclass(frozen=True, kw_only=True)
 class LowRankLabels:
-    """s = x W · h_l (x kernel features where there is a map): W, H, what was used and how training went."""
+    """s = x W · h_l (x prepared, and kernel features where there is a map): W, H, what was used and how it went."""
 
     feature_weights: Array
     label_factors: Array
@@ -29,6 +30,7 @@ class LowRankLabels:
     history: list[dict[str, Any]] = field(metadata=TRAINING_ONLY)
     objective: float | None
     status: Status
+    preparation: Preparation | None = None
 
     @property
     def rank(self) -> int:

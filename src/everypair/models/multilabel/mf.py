@@ -17,6 +17,8 @@ from everypair.data.ids import Ids
 from everypair.data.label_names import check_rows_together, named_labels
 from everypair.data.labels import Labels
 from everypair.features.nystrom import KernelMap
+from everypair.features.preparation import Preparation
+from everypair.features.scaling import check_size
 from everypair.metrics.multilabel import multilabel_metrics
 from everypair.models.estimator import FittedAttribute
 from everypair.models.multilabel.base import LabelForm, LabelledRows, LinearClassifier, MissingLabels
@@ -101,6 +103,12 @@ class MultiLabelMF(Training, MissingLabels, LinearClassifier):
         ' label known and no ridge (``reg=0``, or ``"auto"``, which is 0 there).',
         one_of(*SOLVERS),
     )
+    normalize: Any = parameter(
+        "auto",
+        'scale rows of X to unit length. ``"auto"``: sparse ones; of dense rows features become z-scores, cut at 3'
+        " deviations and divided by √d, so that the units they are measured in do not matter.",
+        or_auto(check.flag),
+    )
     threshold: float | str = parameter(
         "auto",
         '``predict`` says 1 where the score exceeds it: a number, or ``"auto"`` to find it on held-out rows: '
@@ -167,10 +175,12 @@ class MultiLabelMF(Training, MissingLabels, LinearClassifier):
         place: LabelPlace
         if isinstance(X, str | os.PathLike):
             _check_files(client, y=y, sample_weight=sample_weight, mask=mask)
-            place, form = self._rows_in_files(X, client, parameters, for_threshold)
+            place, form, preparation = self._rows_in_files(X, client, parameters, for_threshold)
             self._check_problem(place.sample, settings)
         else:
             rows, form = self._read(parameters, X, y, sample_weight, mask)
+            preparation = Preparation.of(rows.X, parameters.normalize, parameters.fit_intercept, rows.weights)
+            rows = rows._replace(X=_sized(preparation(rows.X), settings.dtype))
             problem, kernel_map = _problem(rows, parameters, random)
             self._check_problem(problem, settings)
             place = RowsHere(problem)
@@ -182,24 +192,25 @@ class MultiLabelMF(Training, MissingLabels, LinearClassifier):
         watch = LabelWatch(callbacks=callbacks, identity=(self, None))
         if validation is not None:
             other_rows = self._checked_validation(*_pair(validation), form)
+            other_rows = (_sized(preparation(other_rows[0]), settings.dtype), other_rows[1])
             validate = _validator(*other_rows, kernel_map, settings.n_threads)
             watch = LabelWatch(validate, callbacks, (self, other_rows))
         learnt, threshold = learner.fit(random, for_threshold, watch)
-        return self._keep(replace(learnt, kernel_map=kernel_map), threshold, form)
+        return self._keep(replace(learnt, kernel_map=kernel_map, preparation=preparation), threshold, form)
 
     def _rows_in_files(
         self, folder: Any, client: Any, parameters: SimpleNamespace, random: np.random.Generator
-    ) -> tuple[LabelPlace, LabelForm]:
-        """Rows that workers have read, and the form of their labels."""
+    ) -> tuple[LabelPlace, LabelForm, Preparation]:
+        """Rows that workers have read, the form of their labels, and how features were prepared."""
         from everypair.models.multilabel.clustered import RowsThere
 
-        place, columns = RowsThere.in_files(client, folder, parameters, random)
+        place, columns, preparation = RowsThere.in_files(client, folder, parameters, random)
         self.n_features_in_ = columns.n_features
         self.__dict__.pop("feature_names_in_", None)
         if columns.by_name and columns.feature_names is not None:
             self.feature_names_in_ = np.array(columns.feature_names, object)
         names = None if columns.label_names is None else Ids(columns.label_names)
-        return place, LabelForm(columns.n_labels, True, np.dtype(np.int8), names)
+        return place, LabelForm(columns.n_labels, True, np.dtype(np.int8), names), preparation
 
     def _check_problem(self, problem: LabelProblem, settings: LabelSettings) -> None:
         n_labels, n_features = problem.labels.shape[1], problem.X.shape[1]
@@ -219,10 +230,17 @@ class MultiLabelMF(Training, MissingLabels, LinearClassifier):
                 f"validation must be (X, Y) with a row of Y for each row of X and {form.n_labels} labels, got Y of "
                 f"shape {truth.shape} for {X.shape[0]} rows."
             )
-        return self._prepared(X), truth
+        return X, truth
 
-    def _number_type(self) -> Any:
-        return self.dtype
+    def _prepared(self, X: Any) -> Any:
+        """As they are: how they are prepared is learnt."""
+        return X
+
+    def _checked_features(self, X: Any) -> Any:
+        rows, preparation = super()._checked_features(X), vars(self._fitted().model).get("preparation")
+        if preparation is None:  # a file from before "auto"
+            preparation = Preparation(None, self.normalize is not False, self.fit_intercept)
+        return _sized(preparation(rows), self.dtype)
 
     @available_if(lambda model: get_loss(model.loss).probabilistic)
     def predict_proba(self, X: Any, *, output: str | None = None) -> Array:
@@ -233,6 +251,12 @@ class MultiLabelMF(Training, MissingLabels, LinearClassifier):
         """
         form = self._form(output)
         return self._as_table(form, X, np.asarray(expit(self.decision_function(X))))
+
+
+def _sized(features: Any, dtype: Any) -> Any:
+    """Features, or refuse those that the model's numbers cannot hold."""
+    check_size(features, "X", dtype)
+    return features
 
 
 def _problem(

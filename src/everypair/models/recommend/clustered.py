@@ -75,6 +75,8 @@ class There:
             raise ValueError("patience needs validation data: fit(interactions, validation=held_out).")
         stored, pairs, here = self._pairs(arguments, values)
         features = arguments.features
+        if not all(side.joint for side, given in zip((values.users, values.items), features) if given is not None):
+            raise ValueError("on a cluster features take part in training: leave joint of that Side at True.")
         if stored.id_runs is not None and any(one is not None for one in features):
             ids: Any = [None if part is None else stored.ids(side) for side, part in enumerate(features)]
             features = aligned_features(features, ids)

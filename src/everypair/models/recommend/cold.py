@@ -119,21 +119,23 @@ def learnt_newcomers(state: Any, sides: Any, n_threads: int) -> Any:
     cold: list[ColdFactors | None] = [None, None]
     changes: dict[str, Any] = {}
     for side, known in enumerate(sides):
-        if known.cold == "weights" or known.feature_map is None or not known.information.own:
+        if known.cold == "weights" or known.features is None or not known.own:
             continue
         events = np.bincount(np.asarray(state.interactions.nonzero()[side]), minlength=state.shape[side]) > 0
         factors, other = (state.user_factors, state.item_factors)[:: 1 - 2 * side]
-        features = known.information.features.matrix
+        features = known.features.matrix
         if np.count_nonzero(events) < FEWEST:
             continue
         found = ColdFactors.of(features[events], factors[events], other, known.cold, n_threads)
         cold[side] = found
-        if not events.all() and known.information.graph is None:
+        if not events.all() and (known.information is None or known.information.graph is None):
             filled = np.array(factors)
             filled[~events] = found(features[~events], n_threads)
             changes[("user_factors", "item_factors")[side]] = filled
-    if sides[0].feature_map is not None:
-        changes["user_centers"] = sides[0].information.features.product(state.feature_weights[0], n_threads)
+    if sides[0].joint:
+        changes["user_centers"] = sides[0].features.product(state.feature_weights[0], n_threads)
+    elif sides[0].features is not None:
+        changes["user_centers"] = np.zeros_like(state.user_factors)
     return replace(state, cold=tuple(cold), **changes)
 
 

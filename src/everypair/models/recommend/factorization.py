@@ -140,11 +140,15 @@ class FactorizationState(TrainedState):
         return cold(self.map_of(side)(features, None, self.item_factors.dtype), n_threads)
 
     def from_features(self, side: int, features: Any, count: int | None, n_threads: int) -> Array:
-        """XW of new entities."""
-        weights = self.feature_weights[side]
+        """XW of new entities, or what regression says of them where features had no part in training."""
+        weights, cold = self.feature_weights[side], self.cold[side]
         matrix = self.map_of(side)(features, count, self.item_factors.dtype)
-        assert weights is not None
-        factors = Features(matrix, weights.dtype).product(weights, n_threads)
+        if weights is not None:
+            factors = Features(matrix, weights.dtype).product(weights, n_threads)
+        elif cold is not None:
+            factors = cold(matrix, n_threads)
+        else:
+            factors = np.zeros((matrix.shape[0], self.layout.columns), self.item_factors.dtype)
         constant = self.layout.constant(side)
         if constant is not None:
             factors[:, constant] = 1

@@ -31,6 +31,8 @@ class Side:
     cold : how those without events get factors from features, beside own vectors: by a ``"linear"`` or a ``"kernel"``
         ridge regression on features of the factors that training found (:mod:`everypair.models.recommend.cold`), or
         ``"weights"``, the XW of training. Without own vectors, and for models that stay on a cluster, it is XW.
+    joint : whether features take part in training; otherwise it sees events alone, and features only say by ``cold``
+        who newcomers are, where own vectors of those with few events begin as well.
 
     Examples
     --------
@@ -46,14 +48,20 @@ class Side:
     graph_reg: float = 0.1
     normalize_graph: bool = False
     cold: str = "linear"
+    joint: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what is no number or no switch."""
         or_auto(number(least=0))("feature_reg", self.feature_reg)
         check.number("graph_reg", self.graph_reg, least=0)
         check.one_of("cold", self.cold, KINDS_OF_COLD)
-        for name in ("own_vectors", "normalize", "fit_intercept", "normalize_graph"):
+        for name in ("own_vectors", "normalize", "fit_intercept", "normalize_graph", "joint"):
             check.flag(name, getattr(self, name))
+        if not self.joint and not (self.own_vectors and self.cold != "weights"):
+            raise ValueError(
+                "Side(joint=False) learns own vectors from events and regresses them on features: leave own_vectors at "
+                'True and cold at "linear" or "kernel".'
+            )
 
     def read(self, side: int, features: Any, graph: Any, entities: int, dtype: Any) -> SideData:
         """Check what is known of ``entities`` users (side 0) or items, and make it ready for training."""
@@ -73,22 +81,34 @@ class Side:
                 raise ValueError(
                     f"{name} must be {entities} × {entities}, one row per entity, got {laplacian.matrix.shape}."
                 )
-        if matrix is None and laplacian is None:
-            return SideData(None, None, self.cold)
+        trained = matrix if self.joint else None
+        if trained is None and laplacian is None:
+            return SideData(None, feature_map, self.cold, matrix)
         reg = None if isinstance(self.feature_reg, str) else float(self.feature_reg)
-        information = SideInformation(matrix, reg, bool(self.own_vectors), laplacian, float(self.graph_reg))
-        return SideData(information, feature_map, self.cold)
+        information = SideInformation(trained, reg, bool(self.own_vectors), laplacian, float(self.graph_reg))
+        return SideData(information, feature_map, self.cold, matrix)
 
 
 storable(Side)
 
 
 class SideData(NamedTuple):
-    """What is known of a side, how later features are read, and what makes factors of them."""
+    """What is known of a side in training, how later features are read, what makes factors of them, and X."""
 
     information: SideInformation | None
     feature_map: FeatureMap | None
     cold: str
+    features: Features | None = None
+
+    @property
+    def joint(self) -> bool:
+        """Whether training has learnt weights of the features."""
+        return self.information is not None and self.information.features is not None
+
+    @property
+    def own(self) -> bool:
+        """Whether there are own vectors."""
+        return self.information is None or self.information.own
 
 
 def check_side(name: str, value: Any) -> Side:

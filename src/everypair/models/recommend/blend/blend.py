@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,9 +19,9 @@ from everypair.models.estimator import FittedAttribute
 from everypair.models.parameters import Iterating, Threads, checked, estimator, parameter
 from everypair.models.recommend.blend.foreign import value_of
 from everypair.models.recommend.blend.members import check_members, reads_features
-from everypair.models.recommend.blend.scale import scale_gram, scaled, zero_of
+from everypair.models.recommend.blend.scale import scale_gram, zero_of
+from everypair.models.recommend.blend.search import MemberSearch
 from everypair.models.recommend.blend.state import BlendState
-from everypair.models.recommend.blend.weights import search_weights
 from everypair.models.recommend.content_items import ContentItems
 from everypair.models.recommend.content_users import ContentUsers
 from everypair.models.recommend.defaults import auto_weighting, checked_rank
@@ -52,7 +53,8 @@ class Blend(Threads, Recommender):
     scores of all users at once.
 
     With ``item_features`` a :class:`~everypair.ContentItems` is the third. What content is worth differs more from data
-    to data than anything else, so its weight is found on held-out entries; where no user has two events there is
+    to data than anything else, so its weight is found on held-out entries, and so is whether the factors are trained
+    with features or on events alone (``Side(joint=False)``); where no user has two events there is
     nothing to hold out and nothing that users have in common, and content speaks alone. With ``user_features``
     a :class:`~everypair.ContentUsers` is one more. Who has events is known better by these, so that its weight is 0;
     for users who are known by features alone it is 0.3.
@@ -133,21 +135,21 @@ class Blend(Threads, Recommender):
             if self.weights is None and not positive_pattern(test, "held-out entries").nnz:
                 searched = ()  # so few entries that none is held out
         if searched:
+            alone = [_of_events_alone(models[0])] if self.models is None and any(reads[0]) else []
             with part_of("on a part, to weigh them"):
-                final, interrupted = _fitted(models, reads, train, data)
-            if not interrupted:
+                final, interrupted = _fitted([*models, *alone], [*reads, *reads[:1]], train, data)
+            if interrupted:
+                final = final[: len(models)]
+            else:
                 values = [value_of(model, train) for model in final]
-                ranked: Any = slice(None)
-                if self.held_out == NEWCOMERS:
-                    ranked = np.unique(test.indices)
-                weights, search = search_weights(
-                    lambda users: [
-                        scaled(value.known(users).scores.dense(threads), zero_of(value), threads)[:, ranked]
-                        for value in values
-                    ],
-                    train[:, ranked], test[:, ranked], weights, seed, threads, searched,
-                    long_lists=any(map(_is_content, models)),
-                )  # fmt: skip
+                content = any(map(_is_content, models))
+                search_of = MemberSearch(values, train, test, seed, threads, content, self.held_out == NEWCOMERS)
+                members = list(range(len(models)))
+                if alone and search_of.quality([len(models), *members[1:]], weights) > search_of.quality(
+                    members, weights
+                ):
+                    models, members = [*alone, *models[1:]], [len(models), *members[1:]]
+                weights, search = search_of(members, weights, searched)
         if not interrupted:
             final, interrupted = _fitted(models, reads, matrix, data)
         count = len(final)
@@ -237,6 +239,12 @@ def _have_profiles(features: Any, matrix: Any) -> bool:
     return bool(numbers <= LARGEST_PROFILES)
 
 
+def _of_events_alone(model: OneClassMF) -> OneClassMF:
+    """The same whose training does not see features, which say who newcomers are."""
+    sides = {name: replace(getattr(model, name), joint=False) for name in ("users", "items")}
+    return clone(model).set_params(**sides)
+
+
 def _is_content(model: Any) -> bool:
     return isinstance(model, ContentItems)
 
@@ -254,7 +262,7 @@ def _reads(models: list[Any], data: TrainingData) -> tuple[tuple[bool, bool], ..
 
 
 def _fitted(
-    models: list[Any], reads: tuple[tuple[bool, bool], ...], training: Any, data: TrainingData
+    models: list[Any], reads: Sequence[tuple[bool, bool]], training: Any, data: TrainingData
 ) -> tuple[tuple[Any, ...], bool]:
     """The models fitted one after the other, and whether that was interrupted."""
     done: list[Any] = []
