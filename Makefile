@@ -7,7 +7,7 @@ ifneq ($(SHARED_DATA),)
 export EVERYPAIR_DATA ?= $(abspath $(SHARED_DATA))
 endif
 
-.PHONY: campaign demo serve test test-blas slow lint format bench reproduce docs wheel release clean
+.PHONY: campaign demo serve test test-blas test-oldest test-newest sbom slow lint format bench reproduce docs wheel release clean
 
 demo: $(VENV)/.core
 	$(BIN)/everypair demo
@@ -20,6 +20,28 @@ test: $(VENV)/.dev
 
 test-blas: $(VENV)/.dev
 	$(BIN)/python tools/blas.py test $(CORES)
+
+# the lowest declared versions (Python 3.11 has wheels of all) and the newest, in environments of their own
+PARTS := plot,neural,tune,cluster,serve
+TOOLS := "pytest>=8" "pytest-xdist>=3.6" "hypothesis>=6.100" "packaging" "httpx>=0.27" "optax>=0.2.2" pandas polars
+SOME ?= tests/store tests/data tests/metrics tests/retrieve tests/problem tests/solvers tests/models
+test-oldest: $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet packaging
+	$(BIN)/python tools/versions.py floors > build-floors.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet -e ".[$(PARTS)]" $(TOOLS) -c build-floors.txt
+	.venv-oldest/bin/python -m pytest -n logical --maxprocesses 4 --dist worksteal --junitxml=.venv-oldest/tests.xml $(SOME)
+	.venv-oldest/bin/python tools/versions.py ran oldest .venv-oldest/tests.xml
+
+test-newest:
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager -e ".[$(PARTS)]" $(TOOLS)
+	.venv-newest/bin/python -m pytest -n logical --maxprocesses 4 --dist worksteal --junitxml=.venv-newest/tests.xml $(SOME)
+	.venv-newest/bin/python tools/versions.py ran newest .venv-newest/tests.xml
+
+sbom: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet packaging
+	mkdir -p dist && $(BIN)/python tools/versions.py sbom dist/sbom.json
 
 slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow
@@ -76,5 +98,5 @@ release: $(VENV)/.core
 	$(BIN)/python tools/release.py
 
 clean:
-	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .venv-newest build-floors.txt build dist site .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,7 +14,10 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -42,6 +45,7 @@ N = 10
 FOLDED, HIDDEN, ALLOWED = 20, 1000, 0.01  # items of somebody new, items to leave out, share of items to choose from
 LIBRARIES = ("implicit.cpu.als", "irspack")
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
+COMMANDS = 5  # runs of the command
 BATCH_EVERY = 10  # rounds from one of batches to the next
 Calls = dict[str, Callable[[int], Any]]  # question → what answers that of a round
 
@@ -188,6 +192,21 @@ def fitted(name: str, make: Callable[[], Any], events: Any, folder: Path | None)
     return model
 
 
+def commanded(path: Path, user: str, runs: int) -> float:
+    """CPU seconds of ``everypair recommend model.ep --user U``, the median of runs that find modules and kernels."""
+    call = [sys.executable, "-m", "everypair", "recommend", str(path), "--user", user]
+    spent = []
+    with tempfile.TemporaryDirectory() as modules:
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": modules}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        for _ in range(1 + runs):
+            before = os.times()
+            subprocess.run(call, env=environment, check=True, stdout=subprocess.DEVNULL)
+            after = os.times()
+            spent.append(sum(after[2:4]) - sum(before[2:4]))
+    return float(np.median(spent[1:]))
+
+
 def measured(options: argparse.Namespace) -> dict[str, Any]:
     """Percentiles of CPU milliseconds for every question and model."""
     if options.data == "generated":
@@ -203,10 +222,14 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     }
     makes |= {"ItemItem": lambda: everypair.ItemItem(n_threads=1), "Blend": lambda: everypair.Blend(**common)}
     calls: dict[tuple[str, str], Callable[[int], Any]] = {}
-    ready = {}
+    ready, commands = {}, {}
     for name, make in makes.items():
         model = fitted(name, make, events, options.models)
         model.n_threads = 1
+        with tempfile.TemporaryDirectory() as folder:
+            model.save(Path(folder) / "model.ep")
+            runs = 1 if options.smoke else COMMANDS
+            commands[name] = round(commanded(Path(folder) / "model.ep", model.user_ids_[0], runs), 3)
         start = time.process_time()
         model.prepare()
         ready[name] = time.process_time() - start
@@ -244,7 +267,7 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
     shape = {"data": options.data, "users": train.shape[0], "items": train.shape[1], "pairs": int(train.nnz)}
     return {
         "machine": machine() | {"load": load}, **shape, "rounds": options.rounds, "ranks": options.ranks,
-        "ready": ready, "rows": rows,
+        "ready": ready, "commands": commands, "rows": rows,
     }  # fmt: skip
 
 

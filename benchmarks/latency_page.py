@@ -34,6 +34,9 @@ def lines(record: dict[str, Any]) -> list[str]:
     table.append(
         f"\n{record['rounds']} rounds on one of {here['cores']} cores ({here['processor']}), load {here['load']}."
     )
+    if "commands" in record:
+        words = ", ".join(f"{name} {seconds:.2f}" for name, seconds in record["commands"].items())
+        table += ["", f"CPU seconds of `everypair recommend model.ep --user U`, from start to end: {words}."]
     return table
 
 

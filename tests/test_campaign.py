@@ -46,4 +46,4 @@ def test_a_failure_is_made_small(tmp_path):
 
 def test_the_page_is_what_the_stored_counts_say():
     reliability = module("reliability")
-    assert reliability.PAGE.read_text() == reliability.text(json.loads((CAMPAIGN / "results.json").read_text()))
+    assert reliability.PAGE.read_text() == reliability.text(reliability.stored())

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import runpy
+import shutil
 import sys
 import tempfile
 import warnings
@@ -54,7 +55,9 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/cold/people.py": [[]],
     "experiments/cold/report.py": [[]],
     "experiments/cold/training.py": [[]],
-    "experiments/completion/study.py": [["--data", name] for name in ("drugs", "newcomers", "labels", "ratings")],
+    "experiments/completion/study.py": [
+        ["--data", name] for name in ("drugs", "newcomers", "labels", "ratings", "methods")
+    ],
     "experiments/defaults/convergence.py": [[]],
     "experiments/defaults/report.py": [[]],
     "experiments/defaults/study.py": [[]],
@@ -67,6 +70,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/esl/quality.py": [[]],
     "experiments/esl/race.py": [[]],
     "experiments/esl/table2.py": [[], ["--data", "growth"]],
+    "experiments/esl/towers.py": [[]],
     "experiments/labels/missing.py": [[]],
     "experiments/labels/scaling.py": [[]],
     "experiments/labels/study.py": [[]],
@@ -108,6 +112,11 @@ BEFORE = {
     "experiments/ocsmf/table_graph_pooled.py": ["experiments/ocsmf/table_graph.py"],
     "experiments/ocsmf/table_nystrom.py": ["experiments/ocsmf/table_multilabel.py"],
 }
+TOWERS = [
+    ("race", EXPERIMENTS / "esl/README.md", "race"),
+    ("quality", ROOT / "docs/two-tower.md", "quality"),
+    ("default", None, ""),
+]
 POOLED = "experiments/ocsmf/table_graph_pooled.py"  # has a test of its own
 CHAINED = {first for others in BEFORE.values() for first in others}  # run by the tests of those that need them
 STORED = [
@@ -319,12 +328,24 @@ def test_stored_page_of_defaults_is_that_of_its_json(execute):
 
 def test_tables_of_the_completion_page_are_those_of_its_json(execute):
     tools = execute("experiments/completion/study.py", name="tools")
-    page = tools["PAGE"].read_text()
-    for study in tools["STUDIES"]:
-        table = (EXPERIMENTS / f"completion/results/study_{study}.md").read_text()
-        assert tools["on_page"](page, study, table) == page
+    for page, studies in tools["PAGES"].items():
+        for study in studies:
+            table = (EXPERIMENTS / f"completion/results/study_{study}.md").read_text()
+            assert tools["on_page"](page.read_text(), study, table) == page.read_text()
     with pytest.raises(SystemExit, match="The page needs the lines"):
         tools["on_page"]("no marks", "drugs", "")
+
+
+@pytest.mark.parametrize(("script", "page", "mark"), TOWERS)
+def test_tables_of_the_towers_are_those_of_their_cells(script, page, mark, execute, tmp_path):
+    cells = EXPERIMENTS / "esl/results" / script
+    shutil.copytree(cells, tmp_path / script, ignore=shutil.ignore_patterns("*.pickle"))
+    execute(f"experiments/esl/{script}.py", "--report", "--results", tmp_path)
+    assert (tmp_path / f"{script}.md").read_text() == cells.with_suffix(".md").read_text()
+    if page is not None:
+        tools = execute(f"experiments/esl/{script}.py", name="tools")
+        found = tools["page"](tools["read_cells"](tools["RESULTS"]))
+        assert tools["on_page"](page.read_text(), mark, found) == page.read_text()
 
 
 def test_report_without_results_says_what_to_do(execute, tmp_path):

@@ -2,8 +2,9 @@
 
 python tools/attack_service.py --requests 100000 --schemathesis 100 --output attack.json
 
-Requests are drawn from a seed: questions of the interface with values that are right, almost right and wrong; the same
-with bytes changed, cut or added; other paths, methods and headers; and bytes that are no HTTP.
+Half of them go to a recommender, half to a model of labels. They are drawn from a seed: questions of the interface with
+values that are right, almost right and wrong; the same with bytes changed, cut or added; other paths, methods and
+headers; and bytes that are no HTTP.
 ``--schemathesis N`` lets schemathesis, where it is installed, try N examples of every operation of the service's own
 OpenAPI as well.
 """
@@ -22,6 +23,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from service import Service, answer_of, events, serving
 
 CONNECTIONS = 16
@@ -56,7 +58,10 @@ FIELDS = (
     "fallback",
     "explain",
 )
-PATHS = ("/v1/recommend", "/v1/similar", "/v1/score", "/v1/batch")
+PATHS = {
+    "recommender": {"/v1/recommend": 6, "/v1/similar": 2, "/v1/score": 2, "/v1/batch": 1},
+    "labels": {"/v1/predict": 9, "/v1/recommend": 1},
+}  # how often each is asked
 OTHERS = (
     "/",
     "/docs",
@@ -75,6 +80,7 @@ HEADERS = (
     "content-type: text/plain", "content-encoding: gzip", "x-request-id: a b", "x-unit: \xff", "host: evil.example",
     "authorization: Bearer x", "connection: upgrade\r\nupgrade: h2c", "expect: 100-continue", "accept: */*",
 )  # fmt: skip
+GROWTH_MIB = 8
 IDLE = 20.0  # seconds until a connection without an answer counts as stuck
 
 
@@ -128,22 +134,29 @@ def question(draw: random.Random, path: str) -> Any:
             "item": f"item {draw.randrange(320)}" if draw.random() < 0.8 else value(draw),
             "n": draw.choice(NUMBERS),
         }
+    if path == "/v1/predict":
+        size = draw.choice((8, 8, 8, 8, 7, 0))
+        dense = [draw.choice(NUMBERS) if draw.random() < 0.02 else draw.random() for _ in range(size)]
+        named = {f"f{draw.randrange(9)}": draw.random() for _ in range(3)}
+        rows = [draw.choice((dense, dense, dense, named)) for _ in range(draw.choice((1, 1, 1, 5, 0, 300)))]
+        n = draw.choice((1, 3, 5)) if draw.random() < 0.8 else draw.choice(NUMBERS)
+        return {"rows": value(draw) if draw.random() < 0.15 else rows, "n": n}
     if path == "/v1/score":
         return {**{name: right(draw, name) for name in ("user",)}, "candidates": right(draw, "exclude")}
     return one()
 
 
-def request(draw: random.Random) -> tuple[str, bytes]:
+def request(draw: random.Random, paths: dict[str, int]) -> tuple[str, bytes]:
     """A kind of request, and its bytes."""
     kind = draw.choices(("question", "changed", "other", "noise"), (60, 25, 12, 3))[0]
     if kind == "noise":
         return kind, draw.randbytes(draw.choice((1, 20, 500))) + b"\r\n\r\n"
     if kind == "other":
         query = draw.choice(("", "?q=item", "?q=%ff", "?limit=0", "?limit=99999999999", "?" + "a=b&" * 50))
-        lines = [f"{draw.choice(METHODS)} {draw.choice((*OTHERS, *PATHS))}{query} HTTP/1.1", "host: localhost"]
+        lines = [f"{draw.choice(METHODS)} {draw.choice((*OTHERS, *paths))}{query} HTTP/1.1", "host: localhost"]
         lines += draw.sample(HEADERS, draw.randrange(3))
         return kind, ("\r\n".join(lines) + "\r\ncontent-length: 0\r\n\r\n").encode("latin-1")
-    path = draw.choices(PATHS, (6, 2, 2, 1))[0]
+    path = draw.choices(list(paths), list(paths.values()))[0]
     body = bytearray(json.dumps(question(draw, path)).encode())
     if kind == "changed":
         for _ in range(draw.randrange(1, 6)):
@@ -164,7 +177,7 @@ def request(draw: random.Random) -> tuple[str, bytes]:
     return kind, head.encode("latin-1") + bytes(body)
 
 
-async def attack(service: Service, requests: int, seed: int) -> dict[str, Any]:
+async def attack(service: Service, paths: dict[str, int], requests: int, seed: int) -> dict[str, Any]:
     """Send requests over a few connections; how each kind was answered."""
     left, statuses, found = iter(range(requests)), Counter[str](), Counter[str]()
     wrong: list[str] = []
@@ -173,7 +186,7 @@ async def attack(service: Service, requests: int, seed: int) -> dict[str, Any]:
         draw = random.Random(1000 * seed + number)
         writer = None
         for _ in left:
-            kind, sent = request(draw)
+            kind, sent = request(draw, paths)
             if writer is None:
                 reader, writer = await asyncio.open_connection("127.0.0.1", service.port)
             stays = False
@@ -210,7 +223,25 @@ def schemathesis(service: Service, examples: int) -> dict[str, Any]:
     ]  # fmt: skip
     done = subprocess.run(call, capture_output=True, text=True)
     cases = re.search(r"([\d,]+) generated", done.stdout)
-    return {"cases": int(cases[1].replace(",", "")) if cases else 0, "exit_code": done.returncode}
+    said = "" if done.returncode == 0 else done.stdout[-3000:] + done.stderr[-1000:]
+    return {"cases": int(cases[1].replace(",", "")) if cases else 0, "exit_code": done.returncode, "said": said}
+
+
+def attacked(folder: Path, kind: str, given: argparse.Namespace, *options: Any) -> dict[str, Any]:
+    """What happened to a service of ``model.ep``; its memory before and after."""
+    paths, requests = PATHS[kind], given.requests // len(PATHS)
+    with serving(folder, "model.ep", *options, "--workers", 2) as service:
+        warm = asyncio.run(attack(service, paths, max(200, requests // 10), given.seed + 1))
+        before = service.own_bytes()
+        record: dict[str, Any] = {"requests": requests, **asyncio.run(attack(service, paths, requests, given.seed))}
+        after = service.own_bytes()
+        record["wrong"] = warm["wrong"] + record["wrong"]
+        if given.schemathesis:
+            record["schemathesis"] = schemathesis(service, given.schemathesis)
+        record["restarts"] = int(service.metrics()["everypair_restarts_total"])
+        record["faults"] = service.said.count('"fault"')
+        record["own_mib"] = [[round(memory / 2**20, 1) for memory in one.values()] for one in (before, after)]
+    return record
 
 
 def main() -> None:
@@ -221,34 +252,30 @@ def main() -> None:
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
 
-    from everypair import OneClassMF
+    from everypair import MultiLabelMF, OneClassMF
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         OneClassMF(rank=8, random_state=0).fit(events(200, 300, 20)).save(folder / "model.ep")
         lines = [f"item {place},The {place}th,{'ab'[place % 2]}\n" for place in range(300)]
         (folder / "items.csv").write_text("".join(["item,title,kind\n", *lines]))
-        with serving(folder, "model.ep", "--items", "items.csv", "--workers", 2) as service:
-            warm = asyncio.run(attack(service, max(200, given.requests // 10), given.seed + 1))
-            before = service.own_bytes()
-            found = asyncio.run(attack(service, given.requests, given.seed))
-            after = service.own_bytes()
-            record: dict[str, Any] = {"requests": given.requests, "seed": given.seed, **found}
-            record["wrong"] = warm["wrong"] + found["wrong"]
-            if given.schemathesis:
-                record["schemathesis"] = schemathesis(service, given.schemathesis)
-            record["restarts"] = int(service.metrics()["everypair_restarts_total"])
-            record["faults"] = service.said.count('"fault"')
-            record["own_mib"] = [[round(memory / 2**20, 1) for memory in one.values()] for one in (before, after)]
+        record = {"seed": given.seed, "recommender": attacked(folder, "recommender", given, "--items", "items.csv")}
+        X = np.random.default_rng(0).standard_normal((60, 8))
+        MultiLabelMF(rank=3, max_iter=5, random_state=0).fit(X, (X[:, :5] > 0.3).astype(float)).save(
+            folder / "model.ep"
+        )
+        record["labels"] = attacked(folder, "labels", given)
     text = json.dumps(record, indent=1)
     print(text)
     if given.output is not None:
         given.output.write_text(text + "\n")
-    grown = max(after.values()) - max(before.values())
-    if record["wrong"] or record["restarts"] or record["faults"] or grown > 30 * 2**20:
-        raise SystemExit("the service did not stand it")
-    if given.schemathesis and record["schemathesis"]["exit_code"]:
-        raise SystemExit("schemathesis found something")
+    for kind in PATHS:
+        found = record[kind]
+        before, after = found["own_mib"]
+        if found["wrong"] or found["restarts"] or found["faults"] or max(after) - max(before) > GROWTH_MIB:
+            raise SystemExit(f"the service of a model of {kind} did not stand it")
+        if given.schemathesis and found["schemathesis"]["exit_code"]:
+            raise SystemExit(f"schemathesis found something: {found['schemathesis']['said']}")
 
 
 if __name__ == "__main__":

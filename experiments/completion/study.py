@@ -3,9 +3,11 @@
     drugs       GPCRs and Enzymes: pooled AUC and AUPR at unobserved pairs, ten and five draws of five rates
     newcomers   five folds of whole rows (new drugs) or columns (new targets), everything else observed
     labels      average precision of hidden labels, three draws of five rates; genbase was in no trial
-    ratings     MAE and RMSE: u1 to u5 of ml100k, three draws of 80 % of filmtrust, ml1m; douban was in no trial
+    ratings     MAE and RMSE: u1 to u5 of ml100k, three draws of 80 % of filmtrust; douban, flixster, yahoo_music and
+                likes of ml1m (its copy here has no stars, only whether a rating was 4 or more) were in no trial
 
-Each cell is kept as soon as it is measured, in ``results/study_<data>.json``; what is there is not run again.
+Each cell is kept as soon as it is measured, in ``results/study_<data>.json``; what is there is not run again, unless
+``--again`` says so. CPU seconds are those of one thread.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import smoke
 from datasets import read, sparse
 from pages import on_page
+from tables import lines
 
 from everypair.data.observed import Observed
 from everypair.metrics import completion_metrics
@@ -32,12 +35,12 @@ from everypair.models.completion import GaussianRatings, KernelCompletion, Neigh
 from everypair.models.completion.offsets import Offsets
 
 RESULTS = Path(__file__).parent / "results"
-PUBLISHED = Path(__file__).parents[1] / "mlrm" / "results"
-PAGE = Path(__file__).parents[2] / "docs" / "completion.md"
+STUDIES = ("drugs", "newcomers", "labels", "ratings", "methods")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = {DOCS / "completion.md": STUDIES, DOCS / "tutorials" / "drugs-and-targets.md": ("newcomers",)}
 RATES = (0.1, 0.3, 0.5, 0.7, 0.9)
 KEYS = {"GPCRs": ("gpcr", 10), "Enzymes": ("e", 5)}
 LABELS = ("emotions", "birds", "yeast", "scene", "medical", "genbase")
-STUDIES = ("drugs", "newcomers", "labels", "ratings")
 Found = dict[str, float]
 Cell = tuple[str, Callable[[], dict[str, Found]]]  # its key, and what measures all methods
 
@@ -66,23 +69,28 @@ def timed(fit: Callable[[], Any]) -> tuple[Any, float]:
     return result, time.process_time() - start
 
 
-def on_similarities(Y: Any, S: Any, T: Any, mask: Any) -> dict[str, Found]:
-    """Every method on one mask."""
+def on_similarities(Y: Any, S: Any, T: Any, mask: Any, unseen: bool = False) -> dict[str, Found]:
+    """Every method on one mask; whole rows or columns that are ``unseen`` are answered by the first stage."""
     sides = {"left_features": S, "right_features": T}
+    first = "KernelCompletion, first stage"
     makes = {
-        "KernelCompletion": lambda: KernelCompletion(kernel="similarity"),
-        "KernelCompletion, first stage": lambda: KernelCompletion(kernel="similarity", refine=False),
-        "NeighborMF": lambda: NeighborMF(kernel="similarity", random_state=0),
+        "KernelCompletion": lambda: KernelCompletion(
+            kernel="similarity", refine=False if unseen else "auto", n_threads=1
+        ),
+        first: lambda: KernelCompletion(kernel="similarity", refine=False, n_threads=1),
+        "NeighborMF": lambda: NeighborMF(kernel="similarity", random_state=0, n_threads=1),
     }
+    if unseen:
+        del makes[first]
     values, found = {}, {}
     for name, make in makes.items():
         model, seconds = timed(lambda make=make: make().fit(Y, mask, **sides))
         values[name] = model.complete()
         found[name] = {"cpu": seconds}
-    for first in ("KernelCompletion", "KernelCompletion, first stage"):
-        both = f"{first} + NeighborMF"
-        values[both] = values[first] + values["NeighborMF"]
-        found[both] = {"cpu": found[first]["cpu"] + found["NeighborMF"]["cpu"]}
+    for name in [name for name in makes if name != "NeighborMF"]:
+        both = f"{name} + NeighborMF"
+        values[both] = values[name] + values["NeighborMF"]
+        found[both] = {"cpu": found[name]["cpu"] + found["NeighborMF"]["cpu"]}
     for name, completed in values.items():
         metrics = completion_metrics(completed, Y, ~mask)
         found[name] |= {key: metrics[key] for key in ("auc", "aupr")}
@@ -105,7 +113,10 @@ def newcomers(small: bool) -> Iterator[Cell]:
             fold = np.random.default_rng(0).permutation(Y.shape[axis]) % 5
             for number in range(1 if small else 5):
                 hidden = np.broadcast_to((fold == number)[:, None] if axis == 0 else fold == number, Y.shape)
-                yield f"{name} {side} {number}", lambda Y=Y, S=S, T=T, mask=~hidden: on_similarities(Y, S, T, mask)
+                yield (
+                    f"{name} {side} {number}",
+                    lambda Y=Y, S=S, T=T, mask=~hidden: on_similarities(Y, S, T, mask, True),
+                )
 
 
 def labels(small: bool) -> Iterator[Cell]:
@@ -118,7 +129,7 @@ def labels(small: bool) -> Iterator[Cell]:
                 mask = np.random.default_rng(draw).random(Y.shape) < rate
 
                 def measure(X: Any = X, Y: Any = Y, mask: Any = mask) -> dict[str, Found]:
-                    model, seconds = timed(lambda: KernelCompletion().fit(Y, mask, left_features=X))
+                    model, seconds = timed(lambda: KernelCompletion(n_threads=1).fit(Y, mask, left_features=X))
                     metrics = completion_metrics(model.complete(), Y, ~mask)
                     return {"KernelCompletion": {"average_precision": metrics["average_precision"], "cpu": seconds}}
 
@@ -141,10 +152,14 @@ def rated(small: bool) -> Iterator[tuple[str, Any, Any, Any]]:
     Y = sparse(read("filmtrust"), "ratings").toarray().astype(float)
     for draw in range(3):
         yield f"filmtrust {draw}", Y, (Y > 0) & (np.random.default_rng(draw).random(Y.shape) < 0.8), None
-    train, test = (sparse(read("douban_monti"), part).toarray().astype(float) for part in ("train", "test"))
-    yield "douban 0", train + test, train > 0, None
-    train, test = (sparse(read("ml1m"), f"all_{part}").toarray().astype(float) for part in ("train", "test"))
-    yield "ml1m 0", train + test, train > 0, None
+    for name in ("douban", "flixster", "yahoo_music"):
+        train, test = (sparse(read(f"{name}_monti"), part).toarray().astype(float) for part in ("train", "test"))
+        yield f"{name} 0", train + test, train > 0, None
+    parts = {
+        part: sparse(read("ml1m"), part).toarray() > 0 for part in ("all_train", "all_test", "pos_train", "pos_test")
+    }
+    known, liked = parts["all_train"] | parts["all_test"], parts["pos_train"] | parts["pos_test"]
+    yield "ml1m_likes 0", known + (known & liked).astype(float), parts["all_train"], None
 
 
 def ratings(small: bool) -> Iterator[Cell]:
@@ -155,7 +170,7 @@ def ratings(small: bool) -> Iterator[Cell]:
             low, high = Y[mask].min(), Y[mask].max()
             hidden = np.nonzero((Y > 0) & ~mask)
             biases = np.clip(offsets.rows[hidden[0]] + offsets.columns[hidden[1]], low, high)
-            model, fit = timed(lambda: GaussianRatings().fit(Y, mask, right_features=features))
+            model, fit = timed(lambda: GaussianRatings(n_threads=1).fit(Y, mask, right_features=features))
             found = {}
             for method, values, cpu in (("biases", biases, seconds), ("GaussianRatings", model.predict(*hidden), fit)):
                 errors = values - Y[hidden]
@@ -172,7 +187,7 @@ def ratings(small: bool) -> Iterator[Cell]:
 
 
 def peers(small: bool, cells: dict[str, dict[str, Found]]) -> Iterator[tuple[str, str, Callable[[], Found]]]:
-    """Surprise's models with their defaults on the same ratings; SVD++ where it takes minutes, not hours."""
+    """Surprise's models with their defaults on the same ratings."""
     import pandas
     import surprise
 
@@ -183,7 +198,7 @@ def peers(small: bool, cells: dict[str, dict[str, Found]]) -> Iterator[tuple[str
     }
     for name, Y, mask, _ in rated(small):
         for method, make in makes.items():
-            if name not in cells or method in cells[name] or (method.endswith("++") and mask.sum() > 200_000):
+            if name not in cells or method in cells[name]:
                 continue
 
             def measure(Y: Any = Y, mask: Any = mask, make: Any = make) -> Found:
@@ -199,81 +214,37 @@ def peers(small: bool, cells: dict[str, dict[str, Found]]) -> Iterator[tuple[str
             yield name, method, measure
 
 
-MAKERS = {"drugs": drugs, "newcomers": newcomers, "labels": labels, "ratings": ratings}
+def methods(small: bool) -> Iterator[Cell]:
+    """What a table of all methods lacks: ours on the four fifths of ml100k that experiments/mlrm/beside.py observes."""
+    ((_, Y, _, _),) = rated(True)
+    mask = (Y > 0) & (np.random.default_rng(0).random(Y.shape) < 0.8)
+    sides = {} if small else {"right_features": read("ml100k")["item_features"].astype(float)}
+    makes = {
+        "biases": lambda: Offsets.of_both(Observed.from_matrix(Y, mask)),
+        "GaussianRatings": lambda: GaussianRatings(n_threads=1).fit(Y, mask, **sides),
+    }
+    for method, make in makes.items():
+
+        def measure(method: str = method, make: Any = make) -> dict[str, Found]:
+            model, seconds = timed(make)
+            hidden = np.nonzero((Y > 0) & ~mask)
+            if method == "biases":
+                values = model.rows[hidden[0]] + model.columns[hidden[1]]
+            else:
+                values = model.predict(*hidden)
+            errors = np.clip(values, Y[mask].min(), Y[mask].max()) - Y[hidden]
+            return {
+                method: {
+                    "mae": float(np.abs(errors).mean()),
+                    "rmse": float(np.sqrt(np.mean(errors**2))),
+                    "cpu": seconds,
+                }
+            }
+
+        yield f"ml100k {method}", measure
 
 
-Groups = dict[str, list[dict[str, Found]]]
-
-
-def grouped(cells: dict[str, dict[str, Found]]) -> Groups:
-    """Cells of the same data and rate: draws or folds."""
-    groups: Groups = {}
-    for key, found in cells.items():
-        groups.setdefault(key.rpartition(" ")[0], []).append(found)
-    names = list(dict.fromkeys(group.split()[0] for group in groups))
-    return dict(sorted(groups.items(), key=lambda item: (names.index(item[0].split()[0]), item[0])))
-
-
-def mean(runs: list[dict[str, Found]], method: str, *figures: str) -> str:
-    """Figures of a method, their means over runs."""
-    return " / ".join(f"{np.mean([run[method][figure] for run in runs]):.3f}" for figure in figures)
-
-
-def published(table: str, group: str, *figures: str) -> str:
-    """The best mean of the methods of experiments/mlrm on the same data."""
-    path = PUBLISHED / f"{table}.json"
-    stored = json.loads(path.read_text()) if path.exists() else {}
-    cells = [cell["runs"] for key, cell in stored.items() if key.startswith(f"{group} ")]
-    return " / ".join(
-        f"{max(np.mean([run[figure] for run in cell]) for cell in cells):.3f}" for figure in figures if cells
-    )
-
-
-def lines(study: str, cells: dict[str, dict[str, Found]]) -> list[str]:
-    """The table of a study: means over draws or folds."""
-    groups = grouped(cells)
-    if study == "labels":
-        names = list(dict.fromkeys(group.split()[0] for group in groups))
-        out = [f"| data | {' | '.join(f'ω = {rate}' for rate in RATES)} | CPU s |", "|---" * (len(RATES) + 2) + "|"]
-        for name in names:
-            row, seconds = [], []
-            for group in (f"{name} {rate}" for rate in RATES):
-                best, runs = published("multilabel", group, "average_precision"), groups.get(group)
-                if runs is None:
-                    row.append("")
-                    continue
-                row.append(mean(runs, "KernelCompletion", "average_precision") + (f" ({best})" if best else ""))
-                seconds += [run["KernelCompletion"]["cpu"] for run in runs]
-            out.append(f"| {name} | {' | '.join(row)} | {np.mean(seconds):.1f} |")
-        return out
-    if study == "ratings":
-        others = ["biases", "Surprise KNNBaseline", "Surprise SVD++"]
-        out = [f"| data | runs | {' | '.join(others)} | `GaussianRatings` | inside | CPU s |", "|---" * 8 + "|"]
-        for group, runs in groups.items():
-            ours = mean(runs, "GaussianRatings", "mae", "rmse"), mean(runs, "GaussianRatings", "covered")
-            seconds = np.mean([run["GaussianRatings"]["cpu"] for run in runs])
-            beside = [mean(runs, name, "mae", "rmse") if all(name in run for run in runs) else "" for name in others]
-            row = [group, str(len(runs)), *beside, *ours, f"{seconds:.0f}"]
-            out.append(f"| {' | '.join(row)} |")
-        return out
-    methods = ["KernelCompletion", "NeighborMF", "KernelCompletion + NeighborMF"]
-    beside = study == "drugs"
-    head = [
-        "data",
-        "runs",
-        *["best published"] * beside,
-        "`KernelCompletion`",
-        "`NeighborMF`",
-        "their sum",
-        "CPU s of each",
-    ]
-    out = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for group, runs in groups.items():
-        row = [group, str(len(runs)), *[published("table1", group, "auc", "aupr")] * beside]
-        row += [mean(runs, method, "auc", "aupr") for method in methods]
-        row.append(" / ".join(f"{np.mean([run[method]['cpu'] for run in runs]):.2f}" for method in methods[:2]))
-        out.append(f"| {' | '.join(row)} |")
-    return out
+MAKERS = {"drugs": drugs, "newcomers": newcomers, "labels": labels, "ratings": ratings, "methods": methods}
 
 
 def kept(path: Path, key: str, found: dict[str, Found]) -> dict[str, dict[str, Found]]:
@@ -291,11 +262,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", choices=STUDIES, default="drugs", help="which study")
     parser.add_argument("--only", default="", help="cells whose key begins so")
+    parser.add_argument("--again", action="store_true", help="measure what is stored again")
     parser.add_argument("--report", action="store_true", help="the table of what is stored, without a run")
     parser.add_argument(
         "--peers", action="store_true", help="ratings: Surprise, where it is installed, on what is stored"
     )
-    parser.add_argument("--page", action="store_true", help="put the table into docs/completion.md too")
+    parser.add_argument("--page", action="store_true", help="put the table into the pages of docs too")
     options = smoke.parse(parser, RESULTS)
     path = options.results / f"study_{options.data}.json"
     cells = json.loads(path.read_text()) if path.exists() else {}
@@ -305,15 +277,17 @@ def main() -> None:
                 cells = kept(path, key, {method: measure()})
     elif not options.report:
         for key, make in MAKERS[options.data](options.smoke):
-            if key not in cells and key.startswith(options.only):
+            if (options.again or key not in cells) and key.startswith(options.only):
                 cells = kept(path, key, make())
     if not cells:
         sys.exit(f"{path} does not exist: run the script without --report first.")
-    text = "\n".join(lines(options.data, cells)) + "\n"
+    text = "\n".join(lines(options.data, cells, options.results)) + "\n"
     path.with_suffix(".md").write_text(text)
     print(text)
     if options.page:
-        PAGE.write_text(on_page(PAGE.read_text(), options.data, text))
+        for page, studies in PAGES.items():
+            if options.data in studies:
+                page.write_text(on_page(page.read_text(), options.data, text))
 
 
 if __name__ == "__main__":

@@ -103,6 +103,10 @@ def main() -> None:
     methods: dict[str, Any] = {
         "MLRM": ours(MLRM, True), "MLRM transductive": ours(lambda: MLRM(variant="transductive"), False),
         "FNNM": ours(FNNM, True), "IMC": ours(IMC, True), "Maxide": ours(Maxide, True), "FPCA": ours(FPCA, False),
+        "FNNM, offsets": ours(lambda: FNNM(offsets="both", accelerate=True), True),
+        "FPCA, offsets": ours(lambda: FPCA(offsets="both"), False),
+        "IMC, offsets": ours(lambda: IMC(offsets="both"), True),
+        "Maxide, offsets": ours(lambda: Maxide(offsets="both"), True),
         "OneClassMF": one_class(False), "OneClassMF with features": one_class(True), "IterativeImputer": iterative,
     }  # fmt: skip
     if args.fancy:
@@ -129,8 +133,9 @@ def measured(case: Case, mask: Any, name: str, run: Any) -> dict[str, Any]:
         liked = completion_metrics(completed, (case.truth >= 4).astype(float), hidden)
         found = {"auc": liked["auc"], "aupr": liked["aupr"], "row_auc": liked["row_auc"]}
         if "OneClassMF" not in name:
-            found["mae"] = completion_metrics(np.clip(completed, 1, 5), case.truth, hidden)["mae"]
-    shown = {key: found[key] for key in ("auc", "aupr", "row_auc", "mae") if key in found}
+            values = completion_metrics(np.clip(completed, 1, 5), case.truth, hidden)
+            found |= {"mae": values["mae"], "rmse": values["rmse"]}
+    shown = {key: found[key] for key in ("auc", "aupr", "row_auc", "mae", "rmse") if key in found}
     return {"runs": [{**shown, "cpu": seconds}], "note": note}
 
 

@@ -18,6 +18,7 @@ def test_random_requests(tmp_path):
     done = subprocess.run(call, capture_output=True, text=True, env=environment, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "attack.json").read_text())
-    assert found["wrong"] == []
-    assert found["restarts"] == found["faults"] == 0
-    assert all(found["statuses"].get(status) for status in ("200", "400", "403", "404", "405", "415", "422"))
+    for kind in ("recommender", "labels"):
+        assert found[kind]["wrong"] == []
+        assert found[kind]["restarts"] == found[kind]["faults"] == 0
+        assert all(found[kind]["statuses"].get(status) for status in ("200", "400", "403", "404", "405", "415", "422"))

@@ -78,8 +78,8 @@ def test_any_layout_in_memory_is_kept_by_value(tmp_path, dtype, view):
 def test_the_bytes_are_those_of_the_page(path):
     whole = path.read_bytes()
     assert whole[:8] == bytes([0x89, 0x45, 0x50, 0x4D, 0x0D, 0x0A, 0x1A, 0x0A]) == MAGIC
-    version, zero = np.frombuffer(whole[8:16], "<u4")
-    header, length = np.frombuffer(whole[16:32], "<u8")
+    version, zero = np.frombuffer(whole[8:16], "<u4").tolist()
+    header, length = np.frombuffer(whole[16:32], "<u8").tolist()
     assert (version, zero, length) == (1, 0, len(whole))
     assert whole[32:64] == hashlib.sha256(whole[:32] + whole[64 : 64 + header]).digest()
     content = json.loads(whole[64 : 64 + header])

@@ -153,12 +153,12 @@ def changed_bytes(whole: bytes, chance: np.random.Generator, corpus: Sequence[by
 
 def forged(whole: bytes, chance: np.random.Generator, corpus: Sequence[bytes]) -> bytes:
     """A model file or checkpoint changed blindly, or by its meaning with checksums made to fit."""
-    if chance.random() < 0.3:
+    if whole and chance.random() < 0.3:
         return forging.blind(whole, chance)
     try:
         return forging.knowing(whole, chance)
     except Exception:  # what was changed before is no file that can be changed by its meaning
-        return forging.blind(whole, chance)
+        return changed_bytes(whole, chance, corpus)
 
 
 def by_path(read: Callable[[Path], Any], suffix: str) -> Callable[[bytes], Any]:

@@ -1,68 +1,124 @@
-"""docs/reliability.md: what is promised, how it is tried, and what the last stored campaign counted."""
+"""docs/reliability.md: what is promised, how it is tried, and what stored runs counted."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
-HEAD = """# Reliability
-
-What is promised, how each promise is tried, and how often that was done. This page is written by
-`python tools/campaign/run.py --report` from the stored counts of a run of `make campaign`; a test holds it to them.
-
-"""
-TESTS = """
-## Promises that tests hold at every change
-
-| promise | tests |
-|---|---|
-| the same bits on any number of threads, for every estimator | contract kits of `everypair.testing`, `make test-blas` |
-| a row's answer has the same bits alone and in company | `tests/retrieve`, contract kits |
-| every objective is the sum over all pairs, every gradient its slope | `tests/problem` |
-| every compiled kernel is its plain twin in numpy | `tests/kernels` |
-| fold-in is the training sub-problem; growth and updates are too | contract kits |
-| a training goes on from its checkpoint to the same bits | `tests/models/test_checkpoint.py` |
-| files of every format version are read for ever | `tests/models/test_kept_files.py` |
-| a file from a newer version is refused with both numbers | `tests/store` |
-| nothing that is loaded runs code: no pickle, no class that is not in the registry | `tests/store`, the room `files` |
-| a mistake in a command or a call is one sentence, before any work | `tests/test_mistakes.py` |
-| on a cluster the same bits on 1, 2 and 4 workers, also when one is killed | `tests/distribute` |
-
-## What is not tested
-
-- Other processors than those of the machines the tests run on, and 32-bit systems; bits are equal across threads and
-  runs on one machine, not across machines or versions of numpy, numba and OpenBLAS.
-- Windows and macOS: what is used of the system (renames, file locks, memory maps, forks) is portable, but no run has
-  shown it.
-- Power loss: files are synced before they are renamed, but no disk was unplugged.
-- Imports and the compilation of kernels without memory: the rooms begin where all is imported and compiled.
-- Networks that lose packets between a cluster's workers.
-"""
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "reliability.md"
+STORED = {
+    "campaign": ROOT / "tools" / "campaign" / "results.json",
+    "fuzz": ROOT / "tools" / "campaign" / "fuzz.json",
+    "versions": ROOT / "tools" / "versions.json",
+    "licences": ROOT / "tools" / "licences.json",
+}
+SHOWN = ("numpy", "scipy", "numba", "scikit-learn", "pyarrow", "narwhals", "dask", "jax", "optuna", "starlette")
+TEMPLATE = ROOT / "tools" / "campaign" / "page.md"
 
 
-def write(record: dict[str, Any]) -> None:
+def write() -> None:
     """Write the page."""
-    PAGE.write_text(text(record))
+    PAGE.write_text(text(stored()))
 
 
-def text(record: dict[str, Any]) -> str:
-    """The page of a record."""
+def stored() -> dict[str, Any]:
+    """What was stored of every kind of run."""
+    return {name: json.loads(path.read_text()) if path.exists() else {} for name, path in STORED.items()}
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """A table of markdown."""
+    return [f"| {' | '.join(one)} |" for one in (head, ("---",) * len(head), *rows)]
+
+
+def text(runs: dict[str, Any]) -> str:
+    """The page of stored runs."""
+    sections = {"campaign": campaign, "fuzz": fuzz, "versions": versions, "licences": licences}
+    filled = {name: "\n".join(section(runs[name])).strip() for name, section in sections.items()}
+    return TEMPLATE.read_text().format(**filled)
+
+
+def campaign(record: dict[str, Any]) -> list[str]:
+    """Rooms, cases, failures and outcomes."""
     rooms = record["rooms"]
-    total = sum(one["cases"] for one in rooms)
-    failed = sum(len(one["failures"]) for one in rooms)
+    total, failed = sum(one["cases"] for one in rooms), sum(len(one["failures"]) for one in rooms)
     lines = [
-        HEAD,
-        f"The last stored campaign, {record['when']}, seed {record['seed']}: **{total:,} cases in {len(rooms)} "
-        f"rooms, {failed} failures**, {record['minutes']:g} minutes. `make campaign` plays all rooms for ten minutes, "
-        "`make campaign MINUTES=480` for a night, `python tools/campaign/run.py ROOM --minutes 5` one of them; seeds "
-        "are printed, and a case that fails is made as small as it still fails with, and shown.\n",
-        "| room | what is promised | how it is tried | cases | failures |\n|---|---|---|---|---|",
+        "\n## The campaign\n",
+        f"The last stored one, {record['when']}, seed {record['seed']}: **{total:,} cases in {len(rooms)} rooms, "
+        f"{failed} failures**, {record['minutes']:g} minutes. `make campaign` plays all rooms for ten minutes, "
+        "`make campaign HOURS=8` for a night, `python tools/campaign/run.py ROOM --minutes 5` one of them; seeds are "
+        "printed, and a case that fails is made as small as it still fails with, shown, and kept in "
+        "`tools/campaign/kept.json`, whose cases are tried first for ever.\n",
     ]
+    told = []
     for one in rooms:
-        told = (f"`{one['room']}`", one["promise"], one["how"], f"{one['cases']:,}", f"{len(one['failures'])}")
-        lines += [f"| {' | '.join(told)} |"]
-    lines.append("\nWhat came out of them:\n\n| room | outcome | times |\n|---|---|---|")
-    for one in rooms:
-        lines += [f"| `{one['room']}` | {outcome} | {times:,} |" for outcome, times in one["counts"].items()]
-    return "\n".join(lines) + "\n" + TESTS
+        counts = f"{one['cases']:,}", f"{len(one['failures'])}"
+        told.append((f"`{one['room']}`", one["promise"], one["how"], *counts))
+    lines += table(("room", "what is promised", "how it is tried", "cases", "failures"), told)
+    lines.append("\nWhat came out of them:\n")
+    outcomes = [(f"`{one['room']}`", name, f"{times:,}") for one in rooms for name, times in one["counts"].items()]
+    return lines + table(("room", "outcome", "times"), outcomes)
+
+
+def fuzz(record: dict[str, Any]) -> list[str]:
+    """Inputs of every reader over all stored runs."""
+    if not record:
+        return []
+    total = sum(one["inputs"] for one in record.values())
+    hours = sum(one["seconds"] for one in record.values()) / 3600
+    lines = [
+        "\n## Inputs that were made to harm\n",
+        "`python tools/campaign/fuzz.py --minutes 9 --results tools/campaign/fuzz.json` adds to these: "
+        f"**{total:,} inputs** in {hours:.1f} hours of one process on a busy machine, under limits of memory and time. "
+        "What failed was mended, and has a test.\n",
+    ]
+    rows = []
+    for name, one in record.items():
+        counts = one["counts"]
+        others = sum(times for told, times in counts.items() if told not in ("read", "refused"))
+        rows.append(
+            (name, f"{one['inputs']:,}", f"{counts.get('read', 0):,}", f"{counts.get('refused', 0):,}", f"{others:,}")
+        )
+    return lines + table(("what reads", "inputs", "read", "refused with a sentence", "anything else"), rows)
+
+
+def versions(record: dict[str, Any]) -> list[str]:
+    """What tests ran with which versions."""
+    if not record:
+        return []
+    lines = [
+        "\n## Versions\n",
+        "`make test-oldest` installs the lowest declared version of every dependency, `make test-newest` the newest, "
+        "each in an environment of its own, and runs a part of the tests. What was run last:\n",
+    ]
+    head = ("run", "Python", "tests", "failures", *SHOWN)
+    rows = [
+        (f"{name}, {one['when']}", one["python"], f"{one['tests']:,}", f"{one['failures'] + one['errors']}",
+         *(one["versions"].get(shown, "–") for shown in SHOWN))
+        for name, one in record.items()
+    ]  # fmt: skip
+    parts = sorted({part for one in record.values() for part in one["parts"]})
+    named = ", ".join(f"`{part}`" for part in parts)
+    whole = "The whole suite runs in continuous integration with the versions of `tools/lock.txt`."
+    return [*lines, *table(head, rows), f"\nThe parts: {named}. {whole}"]
+
+
+def licences(record: dict[str, Any]) -> list[str]:
+    """What is installed besides, and under which licence."""
+    if not record:
+        return []
+    lines = [
+        "\n## Licences of what is installed with it\n",
+        "EveryPair is under Apache-2.0. `python tools/versions.py licences` reads these from what is installed; "
+        "`make sbom` writes all of it with versions as CycloneDX into `dist/sbom.json`.\n",
+    ]
+    rows = [
+        (
+            part if part == "core" else f"extra `{part}`",
+            ", ".join(f"{name} ({licence})" for name, licence in own.items()),
+        )
+        for part, own in record.items()
+    ]
+    return lines + table(("needed by", "packages and what they say of their licence"), rows)

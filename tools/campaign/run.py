@@ -31,7 +31,6 @@ from trials import play  # noqa: E402
 
 HANGS = 600  # seconds beyond a room's own, in which a failure is made small: a room that takes more hangs
 KEPT = HERE / "kept.json"
-RESULTS = HERE / "results.json"
 
 
 def main() -> None:
@@ -51,7 +50,7 @@ def main() -> None:
     options = parser.parse_args()
     options.minutes = options.minutes if options.hours is None else 60 * options.hours
     if options.report:
-        reliability.write(json.loads(RESULTS.read_text()))
+        reliability.write()
         return
     from rooms import ROOMS
 

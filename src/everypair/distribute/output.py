@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -57,11 +58,20 @@ def write_lists(path: str, users: Array, items: NDArray[Any], scores: Array, ite
 
 
 def write_atomically(path: str, write: Callable[[Any], object]) -> None:
-    """Write a file under another name and rename it when it is whole, on any file system."""
+    """Write a file under another name and rename it when it is whole, on any file system; what fails leaves nothing."""
     import fsspec
+    from fsspec.implementations.local import LocalFileSystem
 
     files, name = fsspec.core.url_to_fs(path)
     part = f"{name}.{uuid4().hex}.part"
-    with files.open(part, "wb") as stream:
-        write(stream)
-    files.mv(part, name)
+    try:
+        with files.open(part, "wb") as stream:
+            write(stream)
+            stream.flush()
+            if isinstance(files, LocalFileSystem):
+                os.fsync(stream.fileno())
+        files.mv(part, name)
+    except BaseException:
+        with suppress(OSError):
+            files.rm(part)
+        raise

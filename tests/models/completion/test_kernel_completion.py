@@ -118,6 +118,15 @@ def test_a_learnt_covariance_tells_of_columns_that_go_together():
     assert learnt.score(Y, ~mask) > plain.score(Y, ~mask) + 0.02
 
 
+def test_the_ridge_of_tested_pairs_has_a_ceiling():
+    """Noise asks for the strongest ridge; of pairs with features on both sides for the strongest that there is."""
+    noise = np.random.default_rng(3).random((N, M)) < 0.2
+    both = KernelCompletion(refine=False).fit(noise, MASK, left_features=LEFT, right_features=RIGHT)
+    left = KernelCompletion(refine=False).fit(noise, MASK, left_features=LEFT)
+    assert both.reg_ == 0.3
+    assert left.reg_ > 0.3
+
+
 def test_landmarks_come_close_to_all_rows(monkeypatch):
     exact = KernelCompletion(reg=0.1, refine=False).fit(SCORE, MASK, left_features=LEFT, right_features=RIGHT)
     monkeypatch.setattr(products, "EXACT", 20)

@@ -280,3 +280,12 @@ def test_features_at_a_right_angle_are_no_neighbours():
     model = ItemItem(neighbors=2, dtype="float64").fit(matrix, item_features=angle)
     alone = ItemItem(neighbors=2, dtype="float64").fit(matrix, item_features=np.array([[1.0, 0], [0, 1], [1, 0]]))
     np.testing.assert_allclose(model.coefficients_.toarray(), alone.coefficients_.toarray(), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_pairs_have_the_bits_of_lists(dtype):
+    matrix = random_likes(seed=7) * np.where(np.random.default_rng(8).random((80, 30)) < 0.2, -2.0, 1.0)
+    model = ItemItem(neighbors=9, reg=1.0, dtype=dtype).fit(sp.csr_array(matrix))
+    items, scores = model.recommend(n=30, exclude_seen=False)
+    users = np.repeat(np.arange(80), 30)
+    assert np.array_equal(model.score_pairs(users, items.ravel()), scores.ravel())

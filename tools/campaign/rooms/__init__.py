@@ -8,6 +8,6 @@ from trials import Room
 
 NAMES = (
     "objective", "answers", "growth", "labels", "completion", "metrics", "splits", "readers", "round_trips", "machine",
-    "threads", "files", "faults", "memory", "signals", "cluster",
+    "threads", "fuzz", "files", "faults", "memory", "signals", "cluster",
 )  # fmt: skip
 ROOMS: dict[str, Room] = {name: import_module(f"rooms.{name}").ROOM for name in NAMES}

@@ -49,6 +49,20 @@ def checkpoint() -> None:
     model.fit(np.eye(9), callbacks=[everypair.Checkpoint("training.ep", every=1)])
 
 
+def shards() -> None:
+    """What workers and the client of a training on a cluster write."""
+    from everypair.distribute.output import write_atomically
+
+    write_atomically(os.path.abspath("shard.npy"), lambda stream: np.save(stream, np.arange(5000.0)))
+
+
+def reload() -> None:
+    """What a service does when it is told of a new file."""
+    from everypair.serve.loading import load_variant, warm_up
+
+    warm_up(load_variant("old.ep").answers)
+
+
 class Task(NamedTuple):
     """What is run, and the file that it writes."""
 
@@ -58,15 +72,22 @@ class Task(NamedTuple):
     command: bool = True  # whose mistakes are sentences
 
 
+SMALL = ("--set", "rank=2", "--set", "max_iter=2", "--set", "n_threads=1")
 TASKS = {
     "save": Task(save, command=False),
     "checkpoint": Task(checkpoint, "training.ep", None, command=False),
-    "fit": Task(by_command("fit", "events.csv", "--output", "model.ep", "--set", "rank=2")),
+    "fit": Task(by_command("fit", "events.csv", "--model", "OneClassMF", "--output", "model.ep", *SMALL)),
+    "tune": Task(
+        by_command("tune", "events.csv", "--model", "OneClassMF", "--output", "model.ep", "--trials", "1", *SMALL)
+    ),
     "update": Task(by_command("update", "old.ep", "later.csv", "--output", "model.ep")),
     "recommend": Task(by_command("recommend", "old.ep", "--all", "--output", "lists.csv"), "lists.csv", "events.csv"),
     "parquet": Task(
         by_command("recommend", "old.ep", "--all", "--output", "lists.parquet"), "lists.parquet", "events.csv"
     ),
+    "export": Task(by_command("export", "old.ep", "--vectors", "items.npz"), "items.npz", "events.csv"),
+    "shards": Task(shards, "shard.npy", "events.csv", command=False),
+    "reload": Task(reload, "old.ep", None, command=False),
 }
 
 
@@ -206,7 +227,7 @@ def trial(case: Case, place: Path) -> str:
     if ended.code:
         lost = injected is not None and "/said>" in injected  # what could not be written is the sentence
         assert lost or len(ended.text.strip()) > 15, f"no sentence: {injected}"
-    left = [one.name for one in folder.iterdir() if one.name.endswith(".tmp")]
+    left = [one.name for one in folder.iterdir() if one.name.endswith((".tmp", ".part"))]
     assert not left or case["call"] == "unlink", f"left behind: {left}: {injected}"
     return f"{outcome}, {'a sentence' if ended.code else 'went on'}"
 
@@ -219,6 +240,9 @@ def check_whole(path: Path, command: str) -> None:
         read_file(path, mmap=False)
     elif path.suffix == ".ep":
         everypair.load(path)
+    elif path.suffix in (".npy", ".npz"):
+        found = np.load(path, allow_pickle=False)
+        assert (len(found) if path.suffix == ".npy" else len(found["vectors"])) > 4, "half of a file"
     elif path.suffix == ".parquet":
         import pyarrow.parquet as pq
 

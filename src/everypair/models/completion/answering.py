@@ -23,6 +23,7 @@ from everypair.parallel import resolve_threads
 from everypair.types import Array64
 
 State = TypeVar("State", bound=FittedMatrix)
+LARGEST = 1e60  # IMC takes fourth powers on its way
 
 
 class Source(NamedTuple):
@@ -56,7 +57,10 @@ def read_source(Y: Any, mask: Any, left_features: Any, right_features: Any, vali
                 ((left_features, names.rows, "left_features"), (right_features, names.columns, "right_features"))
             )
         )
-    return Source(Observed.from_matrix(Y, mask), left_features, right_features, validation, names)
+    observed = Observed.from_matrix(Y, mask)
+    if np.abs(observed.values).max() > LARGEST:
+        raise ValueError(f"Y holds values beyond {LARGEST:g}, whose powers cannot be added up: rescale it.")
+    return Source(observed, left_features, right_features, validation, names)
 
 
 @estimator

@@ -12,7 +12,6 @@ from everypair.metrics.patterns import count_overlap
 from everypair.models.completion.side import CompletionSide
 from everypair.types import Array64
 
-LARGEST = 1e60  # IMC takes fourth powers on its way
 HELD_OUT, FEWEST = 0.2, 20  # share and number of held-out entries
 
 
@@ -23,11 +22,6 @@ class CompletionData:
     observed: Observed
     left: CompletionSide | None
     right: CompletionSide | None
-
-    def __post_init__(self) -> None:
-        """Refuse values whose powers are beyond the largest number."""
-        if self.observed.nnz and np.abs(self.observed.values).max() > LARGEST:
-            raise ValueError(f"Y holds values beyond {LARGEST:g}, whose powers cannot be added up: rescale it.")
 
     @property
     def matrices(self) -> tuple[Array64 | None, Array64 | None]:

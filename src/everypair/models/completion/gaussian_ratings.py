@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.special
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from everypair import check
 from everypair.data.observed import Observed
@@ -28,6 +28,8 @@ from everypair.types import Array64
 MOST_COLUMNS = 8192
 OWN, ALIKE, COMMON = 0.16, 0.08, 0.12  # Σ₀ in units of the ratings' variance: own part, by features, of any two columns
 LENGTH = 2.5  # η
+LEAST_VARIANCE = 1e-12  # in units of the mean square
+ASIDE, FEWEST_ASIDE = 0.03, 20  # share and number of rows that judge intervals, of which Σ learns nothing
 
 
 @estimator
@@ -44,7 +46,8 @@ class GaussianRatings(TrainedCompletion):
     Attributes after ``fit``
     ------------------------
     mean_, covariance_ : μ and Σ. calibration_ : how much larger the squared errors of left-out entries were than
-        their variances, by which intervals are widened.
+        their variances, by which intervals are widened; measured, where there are some hundred rows, at 3 % of them
+        that Σ does not learn from.
     history_, objective_, status_, n_iter_ : one dict per sweep, the last value, why training stopped.
     row_ids_, column_ids_ : names of rows and columns where Y was a data frame, else ``None``.
 
@@ -107,12 +110,13 @@ class GaussianRatings(TrainedCompletion):
         side = None
         if source.right_features is not None:
             side = KernelSide.of(source.right_features, "right_features", m, "rbf", source.ids(1))
-        variance = max(float(observed.values.var()), 1e-12)
+        square = float(np.square(observed.values).mean())
+        variance = max(float(observed.values.var()), LEAST_VARIANCE * square) or 1.0  # in any units
         mean = Offsets.of_both(observed).columns
         with single_threaded_blas():
             problem = GaussianRowsProblem(
                 observed.with_values(observed.values - mean[observed.indices]), parameters.noise * variance,
-                variance * _prior(m, side), parameters.prior_rows, threads,
+                variance * _prior(m, side), parameters.prior_rows, threads, _aside(observed),
             )  # fmt: skip
 
             def fitted(state: GaussianRowsState) -> GaussianMatrix:
@@ -150,6 +154,13 @@ class GaussianRatings(TrainedCompletion):
             raise ValueError(f"Y must have {state.shape[1]} columns, as in training, got shape {entries.shape}.")
         with single_threaded_blas():
             return state.new_rows(entries)
+
+
+def _aside(observed: Observed) -> NDArray[np.int64]:
+    """Rows to judge intervals by, none where these would be too few."""
+    rows = np.flatnonzero(np.diff(observed.indptr))
+    chosen = rows[np.random.default_rng(0).random(len(rows)) < ASIDE]
+    return chosen if len(chosen) >= FEWEST_ASIDE else chosen[:0]
 
 
 def _prior(m: int, side: KernelSide | None) -> Array64:

@@ -67,12 +67,12 @@ class GaussianMatrix(TrainedMatrix):
 
     def new_rows(self, entries: Observed) -> Array64:
         """Values of rows of which these entries are known."""
-        out = np.empty(entries.shape)
-        for row in range(entries.shape[0]):
+        out = np.tile(self.mean, (entries.shape[0], 1))
+        for row in np.flatnonzero(np.diff(entries.indptr)):
             here = slice(entries.indptr[row], entries.indptr[row + 1])
             columns = entries.indices[here]
             found = fit_row(columns, entries.values[here] - self.mean[columns], self.covariance, self.noise)
-            out[row] = self.mean + found.g @ self.covariance[columns]
+            out[row] += found.g @ self.covariance[columns]
         return self.shown(out)
 
     def deviations(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> Array64:

@@ -6,7 +6,8 @@
     metric       features on one side: those count more that predict F₀ (:mod:`everypair.features.learned_metric`)
     covariance   a side without features: K_c is learnt (:mod:`everypair.solvers.kernel_ridge.covariance`)
 
-λ has the least generalised cross-validation in the first stage; after it, and for two values, it has a floor.
+λ has the least generalised cross-validation in the first stage; after it, and for two values, it has a floor, and for
+two values with features on both sides a ceiling.
 Hidden entries are never looked at: a fifth of Ω is held out, and what has the least squared error there (a metric:
 by more than the error's standard error) is fitted to all of Ω.
 """
@@ -34,6 +35,7 @@ from everypair.types import Array64
 
 RIDGES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 LEAST_CLASSES, LEAST_PROFILES, LEAST_COVARIANCE = 0.03, 0.24, 0.1  # λ of two values, and after the first stage
+MOST_PAIRS = 0.3  # λ of two values with features on both sides, where few positives leave GCV undecided
 PROFILE_SHARE, PROFILE_ROUNDS = 0.54, 2
 TOL = 1e-3  # of the last solution
 Watch = Callable[[int, str], None]
@@ -84,7 +86,10 @@ class MaskedKernelLearner:
         self.watch(0, "choosing the ridge")
         system = self._system(0.0)
         targets = self.offsets().residual(self.observed)
-        ridges = [ridge for ridge in RIDGES if self.observed.levels is None or ridge >= LEAST_CLASSES]
+        least, most = 0.0, math.inf
+        if self.observed.levels is not None:
+            least, most = LEAST_CLASSES, math.inf if self.left is None or self.right is None else MOST_PAIRS
+        ridges = [ridge for ridge in RIDGES if least <= ridge <= most]
         scores = gcv_scores(system.product, targets, random_signs(self.observed.nnz), ridges)
         return ridges[int(np.argmin(scores))]
 

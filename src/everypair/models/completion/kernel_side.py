@@ -55,7 +55,8 @@ class KernelSide:
         matrix = reader(features, rows)
         if kernel == "rbf":
             scale = RowScale.of(matrix)
-            if not np.any(scale.scale * (1 if scale.center is None else np.ptp(_dense(matrix), axis=0))):
+            span = _dense(matrix.max(axis=0) - matrix.min(axis=0))
+            if not np.any(scale.scale * span):
                 raise ValueError(f"{name} is the same in every row: leave it out.")
             return cls(reader, scale(matrix), scale)
         if matrix.shape[1] != rows:

@@ -80,6 +80,8 @@ class NeighborMF(TrainedCompletion, Seeded):
         source = read_source(Y, mask, left_features, right_features, validation)
         observed = source.observed
         if observed.levels is None:
+            if np.ptp(observed.values) == 0:
+                raise ValueError("the observed entries of Y have one value only: NeighborMF needs pairs of both kinds.")
             raise ValueError("NeighborMF is for observed entries of two values: take KernelCompletion or FNNM.")
         held_out = checked_validation(source.validation, observed, rules.patience)
         threads = resolve_threads(self.n_threads)

@@ -1,7 +1,7 @@
 """The nearest known entities of each entity, by kernel values: a graph, and means of factors over them.
 
 N_ij = k(i, j) where j is among the k nearest of i, else 0
-mean of i = Σ_j k(i, j) u_j / Σ_j k(i, j)      over the k nearest of those that are known
+mean of i = Σ_j k(i, j)² u_j / Σ_j k(i, j)²    over the k nearest of those that are known
 """
 
 from __future__ import annotations
@@ -51,12 +51,14 @@ def nearest(values: Array64, k: int) -> tuple[NDArray[np.int64], Array64]:
 
 
 def mean_of_nearest(values: Array64, factors: Array64, known: NDArray[Any], k: int) -> Array64:
-    """Means of the factors of the k nearest ``known`` entities (positions), weighted by kernel values.
+    """Means of the factors of the k nearest ``known`` entities (positions), weighted by squares of kernel values.
 
-    >>> mean_of_nearest(np.array([[0.5, 0.5, 1.0]]), np.array([[2.0], [4.0], [9.0]]), np.array([0, 1]), 2).tolist()
-    [[3.0]]
+    >>> values, factors = np.array([[0.5, 1.0, 1.0]]), np.array([[2.0], [4.0], [9.0]])
+    >>> mean_of_nearest(values, factors, known=np.array([0, 1]), k=2).tolist()
+    [[3.6]]
     """
     places, weights = nearest(values[:, known], k)
+    weights = np.square(weights)
     total = weights.sum(axis=1, keepdims=True)
     with single_threaded_blas():
         sums = np.einsum("ik,ikr->ir", weights, factors[known[places]])

@@ -14,7 +14,9 @@ from everypair.data.rows import StoredRows
 from everypair.features.feature_map import FeatureMap
 from everypair.kernels.score_rows import sparse_scores
 from everypair.kernels.select import select_top
+from everypair.kernels.sparse_pairs import sparse_pair_scores
 from everypair.kernels.stored_pairs import sparse_dense
+from everypair.kernels.writable import writable_view
 from everypair.models.codec import storable
 from everypair.models.recommend.explanation import Explanation
 from everypair.models.recommend.fitted import Answer, NamedValue, Newcomers
@@ -100,8 +102,14 @@ class ItemItemState(NamedValue):
         return self._answer(stored_rows(users.events, self.shape[1], self.interactions.dtype))
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
-        """Scores of the pairs (users[t], items[t])."""
-        return scores_of_pairs(self, users, items, n_threads)
+        """Scores of the pairs (users[t], items[t]), each from the entries of B that it adds up."""
+        b, x = self.coefficients, self.interactions
+        if not (sp.issparse(b) and b.has_sorted_indices and x.has_sorted_indices):
+            return scores_of_pairs(self, users, items, n_threads)
+        out = np.empty(len(users), self.base.dtype)
+        parts = (x.indptr, x.indices, x.data, b.indptr, b.indices, b.data, self.base)
+        sparse_pair_scores(users, items, *map(writable_view, parts), out)
+        return out
 
     def item_vectors(self) -> UnitVectors:
         """Every item as its column of X with rows times √d_i, scaled to length 1 (csr, items × users).

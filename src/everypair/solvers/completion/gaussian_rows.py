@@ -5,15 +5,15 @@
     B = Σ_i E_i (g_i g_iᵀ − G_i) E_iᵀ             E_i puts o back into its places
     Σ ← (n (Σ + η ΣBΣ/n) + ν Σ₀) / (n + ν)        η = 1: EM's step with ν rows of the prior Σ₀
 
-Each observed entry left out in closed form: its error g_t / (G_i)_tt has the variance 1 / (G_i)_tt. A step costs
-Σ_i |o|³ + 4m³; rows with more than ``MOST`` entries teach Σ by so many of them.
+Each observed entry left out in closed form: its error g_t / (G_i)_tt has the variance 1 / (G_i)_tt, where row i has not
+taught Σ. A step costs Σ_i |o|³ + 4m³; rows with more than ``MOST`` entries teach Σ by so many of them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -42,18 +42,28 @@ class RowFit(NamedTuple):
 
 @dataclass(frozen=True)
 class GaussianRowsProblem:
-    """Values less the columns' means (``centred``), σ² (``noise``), Σ₀ (``prior``) and its weight ν in rows."""
+    """Values less the columns' means (``centred``), σ² (``noise``), Σ₀ (``prior``) and its weight ν in rows.
+
+    Rows ``aside`` teach Σ nothing.
+    """
 
     centred: Observed
     noise: float
     prior: Array64
     prior_rows: float
     n_threads: int = 1
+    aside: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
-    def fits(self, covariance: Array64, inverses: bool, most: int | None = None) -> Iterator[RowFit]:
-        """Every row with an observed entry, in order; some of its entries where there are more than ``most``."""
+    @property
+    def known(self) -> NDArray[np.int64]:
+        """Rows with an observed entry."""
+        return np.flatnonzero(np.diff(self.centred.indptr))
+
+    def fits(
+        self, rows: NDArray[np.int64], covariance: Array64, inverses: bool, most: int | None = None
+    ) -> Iterator[RowFit]:
+        """These rows, in order; some of a row's entries where there are more than ``most``."""
         pattern = self.centred
-        rows = np.flatnonzero(np.diff(pattern.indptr))
 
         def work(chunk: Chunk, worker: int) -> RowFit:
             here = np.arange(pattern.indptr[rows[chunk[0]]], pattern.indptr[rows[chunk[0]] + 1])
@@ -65,9 +75,14 @@ class GaussianRowsProblem:
             yield from run_chunks(work, [(row, row + 1) for row in range(first, last)], self.n_threads)
 
     def weights(self, covariance: Array64) -> tuple[Array64, float]:
-        """All g, row-major, and the mean of the squared errors of left-out entries in units of their variances."""
-        found = list(self.fits(covariance, inverses=False))
-        return np.concatenate([row.g for row in found]), float(np.mean(np.concatenate([row.squares for row in found])))
+        """All g, row-major, and the mean of the squared errors of left-out entries in units of their variances.
+
+        The entries are those of rows aside, where there are any.
+        """
+        rows = self.known
+        found = list(self.fits(rows, covariance, inverses=False))
+        judges = [fit.squares for row, fit in zip(rows, found) if not len(self.aside) or row in self.aside]
+        return np.concatenate([fit.g for fit in found]), float(np.mean(np.concatenate(judges)))
 
 
 def fit_row(
@@ -111,14 +126,14 @@ class CovarianceSteps:
         """Σ from the second moments of all rows."""
         problem, K = self.problem, state.covariance
         B, value = np.zeros_like(K), 0.0
-        for row in problem.fits(K, inverses=True, most=MOST):
+        for row in problem.fits(np.setdiff1d(problem.known, problem.aside), K, inverses=True, most=MOST):
             assert row.G is not None
             B[np.ix_(row.columns, row.columns)] += np.outer(row.g, row.g) - row.G
             value += row.value
         length = self.length if state.length is None else state.length
         if state.objective is not None and value > state.objective:
             length = min(length, 1.0)
-        n, nu = problem.centred.shape[0], problem.prior_rows
+        n, nu = problem.centred.shape[0] - len(problem.aside), problem.prior_rows
         with single_threaded_blas():
             moved = blocked_product(K, B, BLOCK_ROWS, problem.n_threads)
             moved = blocked_product(moved, K, BLOCK_ROWS, problem.n_threads)
