@@ -169,7 +169,7 @@ def test_words_do_not_make_a_result_stale(house, tmp_path, monkeypatch):
     assert ledger.essence("x = 1") != ledger.essence("x = 2")
     entry = next(one for one in house["registry"].ENTRIES if one.id == "leml.theorem4")
     (command,) = entry.full
-    assert ledger.made(entry, tmp_path) == "**stale**, before the ledger"
+    assert ledger.made(entry, tmp_path) == "**stale or not run**: 1 of 1 commands"
     row = {"commit": "abc", "code": ledger.fingerprint(command), "seconds": 1, "day": "2026-01-31"}
     ledger.note(tmp_path, command, row)
     assert not ledger.stale(entry, tmp_path)

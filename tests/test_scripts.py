@@ -250,10 +250,13 @@ def check_leml(folder):
 
 
 def check_default(folder):
-    (ridge,) = json.loads((folder / "default" / "ml100k.json").read_text())["ridges"].values()
-    assert set(ridge) == {"ridge", "seconds", "sweeps", "validation"}  # nothing of the test
-    (rate,) = json.loads((folder / "default" / "generated.json").read_text())["rates"].values()
-    assert [set(point) for point in rate["points"]] == [{"sweeps", "seconds", "validation"}] * 2
+    runs = json.loads((folder / "default" / "ml100k.json").read_text())["runs"]
+    assert {tuple(name.split(", ")[:2]) for name in runs} == {("0", "OneClassMF"), ("0", "TwoTower")}
+    assert all(set(run) == {"seconds", "sweeps", "validation"} for run in runs.values())  # nothing of the test
+    cold = json.loads((folder / "default" / "generated.json").read_text())["folds"]["0"]
+    assert [(set(point), point["sweeps"]) for point in cold["points"]] == [
+        ({"sweeps", "validation"}, sweeps) for sweeps in (0, 1, 2)
+    ]
 
 
 CHECKS = {

@@ -17,7 +17,8 @@ What five papers print and claim, beside what this library measures. A verdict i
 function of `experiments/reproduction/`, never typed in: **confirmed**, **partly**, **refuted** (the opposite is seen
 here), **untested** (it could be run with the data at hand and was not) or **no data** (it needs data that are not at
 hand). Parameters are chosen inside the training data unless a line says otherwise. A line ends with the commits whose
-code made its results and the last day; **stale** are results, or parts of them, from before such a record was kept.
+code made its results and the last day. **Stale or not run** are those of its commands of which no such record is kept:
+what they once wrote is shown and older, or there is nothing of them.
 """
 HEADLINES = (  # of each paper
     "negsel.claim.full",
@@ -63,7 +64,10 @@ def written(papers: Mapping[str, str], entries: Sequence[Entry], folder: Path = 
     verdicts = {entry.id: entry.verdict(folder) for entry in entries}
     old = {entry.id for entry in entries if verdicts[entry.id].state in STATES[:3] and ledger.unknown(entry, folder)}
     lines = [HEAD, headlines(entries, folder), ""]
-    lines += [f"| paper | | {' | '.join(STATES)} | of these stale |", "|---|---|" + "---|" * (len(STATES) + 1)]
+    lines += [
+        f"| paper | | {' | '.join(STATES)} | of these stale or in part |",
+        "|---|---|" + "---|" * (len(STATES) + 1),
+    ]
     for paper in papers:
         for kind in KINDS:
             ids = [entry.id for entry in entries if entry.paper == paper and entry.kind == kind]
