@@ -29,7 +29,7 @@ RUNS: dict[str, list[list[str]]] = {
     "benchmarks/cluster.py": [[]],
     "benchmarks/everybody.py": [[]],
     "benchmarks/footprint.py": [[]],
-    "benchmarks/labels.py": [["missing"], ["wiki"]],
+    "benchmarks/labels.py": [["missing"], ["wiki"], ["hundred"]],
     "benchmarks/large.py": [[]],
     "benchmarks/latency.py": [[]],
     "benchmarks/multilabel.py": [["peers"], ["cg"], ["methods"], ["cost"]],
