@@ -67,7 +67,7 @@ def summary(papers: Mapping[str, str], entries: Sequence[Entry], folder: Path = 
     said = "; ".join(
         f"{paper.upper()}: "
         + ", ".join(
-            f"{known[name].title[0].lower()}{known[name].title[1:]} **{known[name].verdict(folder).state}**"
+            f"*{known[name].title}* **{known[name].verdict(folder).state}**"
             for name in HEADLINES
             if known[name].paper == paper
         )
