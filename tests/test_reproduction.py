@@ -92,6 +92,8 @@ def test_commands_are_understood_by_their_scripts(house):
 def test_the_page_is_what_the_results_say(house):
     registry, page = house["registry"], house["page"]
     assert (ROOT / "docs" / "reproduction.md").read_text() == page.written(registry.PAPERS, registry.ENTRIES)
+    readme = (ROOT / "README.md").read_text()
+    assert readme == page.in_readme(readme, page.summary(registry.PAPERS, registry.ENTRIES))
 
 
 def test_a_judge_changes_its_mind_with_the_figures(house):

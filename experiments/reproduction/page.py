@@ -31,6 +31,7 @@ HEADLINES = (  # of each paper
     "mlrm.claim.iterations",
     "esl.claim.newton",
 )
+README_BEGIN, README_END = "<!-- made by experiments/reproduce.py --report -->", "<!-- end of it -->"
 USE = """
 ```
 python experiments/reproduce.py --quick           # minutes: what small runs say
@@ -57,6 +58,32 @@ def headlines(entries: Sequence[Entry], folder: Path = EXPERIMENTS) -> str:
         verdict = known[name].verdict(folder)
         lines.append(f"- {known[name].paper.upper()}, *{known[name].title}*: **{verdict.state}**, {verdict.sentence}")
     return "\n".join(lines)
+
+
+def summary(papers: Mapping[str, str], entries: Sequence[Entry], folder: Path = EXPERIMENTS) -> str:
+    """README's paragraph: how many are in which state, and the verdicts on what the papers are known for."""
+    counts = Counter(entry.verdict(folder).state for entry in entries)
+    known = {entry.id: entry for entry in entries}
+    said = "; ".join(
+        f"{paper.upper()}: "
+        + ", ".join(
+            f"{known[name].title[0].lower()}{known[name].title[1:]} **{known[name].verdict(folder).state}**"
+            for name in HEADLINES
+            if known[name].paper == paper
+        )
+        for paper in papers
+    )
+    states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    return f"Of {len(entries)} tables, figures and claims of the five papers: {states}. {said}."
+
+
+def in_readme(readme: str, paragraph: str) -> str:
+    """README with its paragraph made anew."""
+    before, begin, rest = readme.partition(README_BEGIN)
+    _, end, after = rest.partition(README_END)
+    if not begin or not end:
+        raise SystemExit(f"README.md needs the lines {README_BEGIN!r} and {README_END!r}.")
+    return f"{before}{begin}\n{paragraph}\n{end}{after}"
 
 
 def written(papers: Mapping[str, str], entries: Sequence[Entry], folder: Path = EXPERIMENTS) -> str:
