@@ -65,8 +65,11 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/reading.py
 	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/multilabel.py cost
+	$(BIN)/python benchmarks/nights.py
+	$(BIN)/python benchmarks/footprint.py
 	$(BIN)/python benchmarks/labels.py missing
 	$(BIN)/python benchmarks/labels.py wiki
+	$(BIN)/python benchmarks/race_page.py
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python experiments/reproduce.py --quick

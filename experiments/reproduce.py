@@ -30,6 +30,7 @@ from reproduction import canary, ledger, page
 from reproduction.entry import EXPERIMENTS, Entry
 
 PAGE = EXPERIMENTS.parent / "docs" / "reproduction.md"
+README = EXPERIMENTS.parent / "README.md"
 EMBEDDED = "debian"
 QUICK = EXPERIMENTS.parent / "build" / "reproduction"
 
@@ -136,6 +137,7 @@ def main() -> None:
             print(line(entry, folder))
     if options.report or (options.full and not options.smoke):
         PAGE.write_text(page.written(PAPERS, ENTRIES))
+        README.write_text(page.in_readme(README.read_text(), page.summary(PAPERS, ENTRIES)))
         print(f"{PAGE.name} is written.")
     if not well:
         sys.exit(1)

@@ -1,5 +1,6 @@
 """The experiments' scripts run: on small generated data, writing nothing; their SLIM and logistic B are such."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,9 @@ from sklearn.linear_model import ElasticNet
 
 from everypair import ItemItem
 
-MLRM = Path(__file__).parents[1] / "experiments" / "mlrm"
+ROOT = Path(__file__).parents[1]
+MLRM = ROOT / "experiments" / "mlrm"
+LABELS = ROOT / "experiments" / "labels"
 
 
 @pytest.mark.parametrize("script", ["beside", "figures", "multilabel", "scale", "table1"])
@@ -59,3 +62,19 @@ def test_the_logistic_b_is_the_least_of_its_objective_over_every_pair(monkeypatc
 
             assert len(support) == 4
             np.testing.assert_allclose(approx_fprime(b[support], objective), 0, atol=1e-4)
+
+
+def test_tables_of_the_page_on_labels_are_those_of_stored_results(tmp_path):
+    shutil.copytree(LABELS / "results", tmp_path, dirs_exist_ok=True)
+    page = (ROOT / "docs" / "multi-label.md").read_text()
+    for script, tables in {"study": ["quality", "page"], "missing": ["missing"], "scaling": ["scaling"]}.items():
+        done = subprocess.run(
+            [sys.executable, f"{script}.py", "--report", "--results", str(tmp_path)], cwd=LABELS, capture_output=True,
+            text=True, timeout=300,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        for table in tables:
+            made = (tmp_path / f"{table}.md").read_text()
+            assert made == (LABELS / "results" / f"{table}.md").read_text()
+            if table in ("page", "missing"):
+                assert "\n".join(line for line in made.splitlines() if line.startswith("|")) in page

@@ -92,6 +92,8 @@ def test_commands_are_understood_by_their_scripts(house):
 def test_the_page_is_what_the_results_say(house):
     registry, page = house["registry"], house["page"]
     assert (ROOT / "docs" / "reproduction.md").read_text() == page.written(registry.PAPERS, registry.ENTRIES)
+    readme = (ROOT / "README.md").read_text()
+    assert readme == page.in_readme(readme, page.summary(registry.PAPERS, registry.ENTRIES))
 
 
 def test_a_judge_changes_its_mind_with_the_figures(house):
@@ -169,7 +171,7 @@ def test_words_do_not_make_a_result_stale(house, tmp_path, monkeypatch):
     assert ledger.essence("x = 1") != ledger.essence("x = 2")
     entry = next(one for one in house["registry"].ENTRIES if one.id == "leml.theorem4")
     (command,) = entry.full
-    assert ledger.made(entry, tmp_path) == "**stale**, before the ledger"
+    assert ledger.made(entry, tmp_path) == "**stale or not run**: 1 of 1 commands"
     row = {"commit": "abc", "code": ledger.fingerprint(command), "seconds": 1, "day": "2026-01-31"}
     ledger.note(tmp_path, command, row)
     assert not ledger.stale(entry, tmp_path)

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import runpy
+import shutil
 import sys
 import tempfile
 import warnings
@@ -28,7 +29,7 @@ RUNS: dict[str, list[list[str]]] = {
     "benchmarks/cluster.py": [[]],
     "benchmarks/everybody.py": [[]],
     "benchmarks/footprint.py": [[]],
-    "benchmarks/labels.py": [["missing"], ["wiki"]],
+    "benchmarks/labels.py": [["missing"], ["wiki"], ["hundred"]],
     "benchmarks/large.py": [[]],
     "benchmarks/latency.py": [[]],
     "benchmarks/multilabel.py": [["peers"], ["cg"], ["methods"], ["cost"]],
@@ -69,6 +70,7 @@ RUNS: dict[str, list[list[str]]] = {
     "experiments/esl/quality.py": [[]],
     "experiments/esl/race.py": [[]],
     "experiments/esl/table2.py": [[], ["--data", "growth"]],
+    "experiments/esl/towers.py": [[]],
     "experiments/labels/missing.py": [[]],
     "experiments/labels/scaling.py": [[]],
     "experiments/labels/study.py": [[]],
@@ -110,6 +112,11 @@ BEFORE = {
     "experiments/ocsmf/table_graph_pooled.py": ["experiments/ocsmf/table_graph.py"],
     "experiments/ocsmf/table_nystrom.py": ["experiments/ocsmf/table_multilabel.py"],
 }
+TOWERS = [
+    ("race", EXPERIMENTS / "esl/README.md", "race"),
+    ("quality", ROOT / "docs/two-tower.md", "quality"),
+    ("default", None, ""),
+]
 POOLED = "experiments/ocsmf/table_graph_pooled.py"  # has a test of its own
 CHAINED = {first for others in BEFORE.values() for first in others}  # run by the tests of those that need them
 STORED = [
@@ -243,10 +250,13 @@ def check_leml(folder):
 
 
 def check_default(folder):
-    (ridge,) = json.loads((folder / "default" / "ml100k.json").read_text())["ridges"].values()
-    assert set(ridge) == {"ridge", "seconds", "sweeps", "validation"}  # nothing of the test
-    (rate,) = json.loads((folder / "default" / "generated.json").read_text())["rates"].values()
-    assert [set(point) for point in rate["points"]] == [{"sweeps", "seconds", "validation"}] * 2
+    runs = json.loads((folder / "default" / "ml100k.json").read_text())["runs"]
+    assert {tuple(name.split(", ")[:2]) for name in runs} == {("0", "OneClassMF"), ("0", "TwoTower")}
+    assert all(set(run) == {"seconds", "sweeps", "validation"} for run in runs.values())  # nothing of the test
+    cold = json.loads((folder / "default" / "generated.json").read_text())["folds"]["0"]
+    assert [(set(point), point["sweeps"]) for point in cold["points"]] == [
+        ({"sweeps", "validation"}, sweeps) for sweeps in (0, 1, 2)
+    ]
 
 
 CHECKS = {
@@ -327,6 +337,18 @@ def test_tables_of_the_completion_page_are_those_of_its_json(execute):
             assert tools["on_page"](page.read_text(), study, table) == page.read_text()
     with pytest.raises(SystemExit, match="The page needs the lines"):
         tools["on_page"]("no marks", "drugs", "")
+
+
+@pytest.mark.parametrize(("script", "page", "mark"), TOWERS)
+def test_tables_of_the_towers_are_those_of_their_cells(script, page, mark, execute, tmp_path):
+    cells = EXPERIMENTS / "esl/results" / script
+    shutil.copytree(cells, tmp_path / script, ignore=shutil.ignore_patterns("*.pickle"))
+    execute(f"experiments/esl/{script}.py", "--report", "--results", tmp_path)
+    assert (tmp_path / f"{script}.md").read_text() == cells.with_suffix(".md").read_text()
+    if page is not None:
+        tools = execute(f"experiments/esl/{script}.py", name="tools")
+        found = tools["page"](tools["read_cells"](tools["RESULTS"]))
+        assert tools["on_page"](page.read_text(), mark, found) == page.read_text()
 
 
 def test_report_without_results_says_what_to_do(execute, tmp_path):

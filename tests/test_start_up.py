@@ -65,6 +65,13 @@ def test_answers_need_no_scikit_learn(tmp_path):
     assert "sklearn" not in shown
 
 
+def test_only_the_first_collection_is_late():
+    code = "import gc; from everypair.__main__ import collect_late as late; usual = gc.get_threshold(); late(); "
+    code += "print(gc.get_threshold()[0]); kept = [[] for _ in range(400_000)]; print(usual == gc.get_threshold())"
+    code += "; print(len(gc.callbacks))"
+    assert told(code) == ["300000", "True", "0"]
+
+
 def test_names_are_there():
     assert set(everypair.__all__) <= set(dir(everypair))
     assert all(hasattr(everypair, name) for name in dir(everypair))

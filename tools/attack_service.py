@@ -80,7 +80,7 @@ HEADERS = (
     "content-type: text/plain", "content-encoding: gzip", "x-request-id: a b", "x-unit: \xff", "host: evil.example",
     "authorization: Bearer x", "connection: upgrade\r\nupgrade: h2c", "expect: 100-continue", "accept: */*",
 )  # fmt: skip
-GROWTH_MIB = 30
+GROWTH_MIB = 8
 IDLE = 20.0  # seconds until a connection without an answer counts as stuck
 
 

@@ -30,6 +30,7 @@ DRAWN: dict[str, Callable[[], str]] = {
     "convergence": from_results.convergence,
     "quality-and-cost": from_results.quality_and_cost,
     "blend": from_results.blend_gain,
+    "labels": from_results.labels,
     "latency": from_results.latency,
     "serve-cost": from_results.serve_cost,
 }

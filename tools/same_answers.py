@@ -1,7 +1,7 @@
 """Answers of two versions beside each other: lists, scores and neighbours of three models on the experiments' data.
 
     python tools/same_answers.py write old.npz         # in a checkout of the one version
-    python tools/same_answers.py write new.npz         # in the other
+    python tools/same_answers.py write new.npz         # in the other; names of data sets behind it: these alone
     python tools/same_answers.py compare old.npz new.npz
 
 Writing also checks that a user's answer has the same bits alone, among 7 and 64 users, and on one and two threads.
@@ -68,10 +68,10 @@ def answers(model: Any, matrix: Any) -> dict[str, Any]:
     return found
 
 
-def write(path: Path) -> None:
+def write(path: Path, names: list[str]) -> None:
     """All answers of this version."""
     stored = {}
-    for name in datasets.RECOMMENDATION:
+    for name in names or datasets.RECOMMENDATION:
         matrix = sp.csr_array(
             datasets.positives(name) if name != "yelp2018" else datasets.sparse(datasets.read(name), "train")
         )
@@ -90,11 +90,11 @@ def compare(one: Path, other: Path) -> int:
     old, new = np.load(one), np.load(other)
     places = differ = 0
     farthest = 0.0
-    for key in (name for name in old.files if name.endswith("/scores")):
+    for key in (name for name in old.files if name.endswith("/scores") and name in new.files):
         before, now = old[key].astype(np.float64), new[key].astype(np.float64)
         there = np.isfinite(before)
         size = np.where(there, np.abs(before), 0).max(axis=1, keepdims=True)
-        apart = np.where(there, np.abs(now - before), 0) / np.where(size > 0, size, 1)
+        apart = np.abs(np.subtract(now, before, where=there, out=np.zeros_like(now))) / np.where(size > 0, size, 1)
         farthest = max(farthest, float(apart.max()))
         items = key.replace("scores", "items")
         changed = (old[items] != new[items]).reshape(before.shape) & there
@@ -108,8 +108,8 @@ def compare(one: Path, other: Path) -> int:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["write", path]:
-            write(Path(path))
+        case ["write", path, *names]:
+            write(Path(path), names)
         case ["compare", one, other]:
             sys.exit(compare(Path(one), Path(other)))
         case _:

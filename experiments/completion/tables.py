@@ -129,9 +129,7 @@ def of_methods(groups: Groups, results: Path) -> list[str]:
     for method, name in (("GaussianRatings", "`GaussianRatings`"), ("biases", "biases")):
         ours = cell([run[method] for run in runs if method in run], "mae", "rmse")
         rows.append([name, *[""] * 6, *ours])
-    table1, multilabel, beside, prepared = (
-        stored(PUBLISHED / f"{name}.json") for name in ("table1", "multilabel", "beside", "multilabel_prepared")
-    )
+    table1, multilabel, beside = (stored(PUBLISHED / f"{name}.json") for name in ("table1", "multilabel", "beside"))
     for method in RIVALS:
         row = [method]
         for name in ("GPCRs", "Enzymes"):
@@ -139,18 +137,25 @@ def of_methods(groups: Groups, results: Path) -> list[str]:
             row += cell(found["runs"], "auc", "aupr", choosing=found.get("choosing_cpu"))
         row += of_sets(multilabel, method)
         rows.append([*row, *cell(beside.get(f"ml100k {method}", {"runs": []})["runs"], "mae")])
-    rows += [
-        [f"{method}, centred features", *[""] * 4, *of_sets(prepared, method), "", ""]
-        for method in RIVALS
-        if any(of_sets(prepared, method))
-    ]
     for method in RIVALS:
         ours = cell(beside.get(f"ml100k {method}, offsets", {"runs": []})["runs"], "mae", "rmse")
         rows += [[f"{method}, offsets of both sides", *[""] * 6, *ours]] * any(ours)
     head = ["method"]
     for data in ("GPCRs: AUC / AUPR", "Enzymes: AUC / AUPR", "five sets of labels", "ml100k: MAE / RMSE"):
         head += [data, "CPU s"]
-    return table(head, rows)
+    return [*table(head, rows), "", *of_centred(multilabel)]
+
+
+def of_centred(plain: dict[str, Any]) -> list[str]:
+    """Average precision of published methods with features as they are and centred, wherever both are stored."""
+    centred = stored(PUBLISHED / "multilabel_prepared.json")
+    rows = []
+    for key, found in centred.items():
+        draws = min(len(found["runs"]), len(plain[key]["runs"]))
+        name, rate, method = key.split(" ", 2)
+        means = [mean(cells["runs"][:draws], "average_precision") for cells in (plain[key], found)]
+        rows.append([f"{name} {rate}", method, str(draws), *means])
+    return table(["labels", "method", "runs", "features as they are", "centred"], sorted(rows))
 
 
 def cell(runs: list[Found], *figures: str, choosing: float | None = None) -> list[str]:

@@ -78,6 +78,10 @@ def whole(data: str, small: bool) -> Task:
     return Task(train, train * 0, test)
 
 
+def read_cells(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted((folder / "quality").glob("*.json"))]
+
+
 def grouped(cells: list[dict[str, Any]]) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """(data, model) → what every seed found."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -134,7 +138,7 @@ def main() -> None:
             found = {name: measured(model, task)}
             merged(folder, f"{data}-{seed}", {"data": data, "seed": seed}, "models", found)
             print(data, seed, found, flush=True)
-    cells = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    cells = read_cells(options.results)
     if not cells:
         raise SystemExit("there are no cells yet: run the script without --report first.")
     (options.results / "quality.md").write_text(report(cells))

@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import GLOROT, LAMBDA, RESULTS, cpu, figures, load, one_core, parse, start_of, tower_objective
+from common import GLOROT, LAMBDA, RESULTS, cpu, figures, load, on_page, one_core, parse, start_of, tower_objective
 
 from everypair import OneClassMF
 from everypair.data import split_entries
@@ -42,11 +42,12 @@ from everypair.neural.optimizers.adam import Adam
 from everypair.neural.optimizers.choose import OPTIMIZERS, make_optimizer
 from everypair.neural.optimizers.state import evaluated
 
+README = Path(__file__).parent / "README.md"
 STARTS = ("random", "glorot", "linear")
 LINEAR_RIDGE = 0.02  # of the linear start's factors, in units of the mean positives of an entity
 MOST = 400  # points of a curve that are kept
 SELDOM = 20  # steps of Adam, which needs no L, from one L to the next
-MARKS = (10, 15, 30, 60, 120, 240, 600)  # seconds of a peer
+MARKS = (10, 15, 20, 30, 60, 120, 240, 600)  # seconds of a peer
 
 
 def cell_path(folder: Path, data: str, start: str, seed: int, method: str) -> Path:
@@ -149,26 +150,31 @@ def race(options: Any, data: str, start: str, seed: int, budgets: dict[str, floa
         warm.step(warm.fresh(theta))  # kernels are loaded
         store = wanted[method].with_suffix(".pickle")
         runners.append(Runner(method, objective, theta, cost, parts, budgets[method], options.points, store))
+
+    def write(runner: Runner, finished: float | None = None) -> None:
+        cell = {**about, "method": runner.method, "beside": sorted(wanted), "curve": runner.curve}
+        if finished is not None:
+            runner.keep()
+            cell |= {"finished": finished, "load": round(os.getloadavg()[1], 1)}
+            print(data, start, seed, runner.method, runner.curve[-1], flush=True)
+        fresh = wanted[runner.method].with_suffix(".fresh")
+        fresh.write_text(json.dumps(cell))
+        fresh.replace(wanted[runner.method])
+
     while running := [runner for runner in runners if not runner.over]:
         if time.monotonic() > until:
             for runner in running:
-                runner.keep()
+                write(runner, round(runner.spent, 3))
             raise SystemExit(f"{data} {start} {seed}: time is over, the same command goes on.")
         runner = min(running, key=lambda runner: runner.spent)
         if runner.step():
-            cell = {**about, "method": runner.method, "beside": sorted(wanted), "curve": runner.curve}
-            if runner.over:
-                runner.keep()
-                cell |= {"finished": runner.seconds, "load": round(os.getloadavg()[1], 1)}
-                print(data, start, seed, runner.method, runner.curve[-1], flush=True)
-            path = wanted[runner.method]
-            fresh = path.with_suffix(".fresh")
-            fresh.write_text(json.dumps(cell))
-            fresh.replace(path)
+            write(runner, runner.seconds if runner.over else None)
 
 
 def read_cells(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in sorted((folder / "race").glob("*.json"))]
+    """Those whose run is over."""
+    cells = [json.loads(path.read_text()) for path in sorted((folder / "race").glob("*.json"))]
+    return [cell for cell in cells if "finished" in cell]
 
 
 def lowest(cell: dict[str, Any], seconds: float) -> float | None:
@@ -193,17 +199,58 @@ def number(value: float | None, form: str) -> str:
     return "–" if value is None else format(value, form)
 
 
-def report(cells: list[dict[str, Any]]) -> str:
-    lines = ["# A race over every pair: objective and MAP@5 against CPU seconds", ""]
+def timed(value: float, reached: bool, form: str) -> str:
+    """A time, or that it would have been more."""
+    return format(value, form) if reached else f"> {value:{form}}"
+
+
+def grouped(cells: list[dict[str, Any]]) -> dict[tuple[str, str, int], dict[str, Any]]:
+    """(data, start, seed) → the cell of every method."""
     groups: dict[tuple[str, str, int], dict[str, Any]] = {}
-    shares: dict[tuple[str, str, str, int], list[float | None]] = {}
     for cell in cells:
         groups.setdefault((cell["data"], cell["start"], cell["seed"]), {})[cell["method"]] = cell
+    return groups
+
+
+def beaten(cells: list[dict[str, Any]]) -> dict[tuple[str, str, str, int], list[tuple[int, float, float, bool]]]:
+    """(data, start, peer, its seconds) → (seed, its lowest L until then, when gauss-newton had that or less, whether it
+    had: if not, how long it was given).
+    """
+    found: dict[tuple[str, str, str, int], list[tuple[int, float, float, bool]]] = {}
+    for (data, start, seed), methods in sorted(grouped(cells).items()):
+        ours = methods.pop("gauss-newton", None)
+        for method, cell in methods.items() if ours else ():
+            for mark in MARKS:
+                bar = lowest(cell, mark)
+                if bar is not None:
+                    when = reached(ours, bar)
+                    one = seed, bar, when or ours["curve"][-1]["seconds"], when is not None
+                    found.setdefault((data, start, method, mark), []).append(one)
+    return found
+
+
+def page(cells: list[dict[str, Any]]) -> str:
+    """The table of README.md: in the middle of the seeds, and from the least to the greatest."""
+    lines = ["| data | start | peer | after s | seeds | its L, k | gauss-newton there after s | share of the time |"]
+    lines += ["|---" * 8 + "|"]
+    for (data, start, peer, mark), found in sorted(beaten(cells).items()):
+        shares = sorted((when / mark, was) for _, _, when, was in found)
+        text = timed(*shares[len(shares) // 2], ".2f")
+        if len(shares) > 1:
+            text += f" ({timed(*shares[0], '.2f')} to {timed(*shares[-1], '.2f')})"
+        bars = " / ".join(f"{bar / 1000:.1f}" for _, bar, _, _ in found)
+        times = " / ".join(timed(when, was, ".1f") for _, _, when, was in found)
+        lines.append(f"| {data} | {start} | {peer} | {mark} | {len(found)} | {bars} | {times} | {text} |")
+    return "\n".join(lines) + "\n"
+
+
+def report(cells: list[dict[str, Any]]) -> str:
+    lines = ["# A race over every pair: objective and MAP@5 against CPU seconds", ""]
     lines += ["L in thousands after so many CPU seconds of one core; MAP@5 on the test where validation was best.", ""]
     seconds = (1, 2, 5, *MARKS)
     head = ["data", "start", "seed", "method", "CPU s", "steps", *(f"{one} s" for one in seconds), "MAP@5", "at s"]
     lines += [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for (data, start, seed), methods in sorted(groups.items()):
+    for (data, start, seed), methods in sorted(grouped(cells).items()):
         for method, cell in sorted(methods.items()):
             last, top = cell["curve"][-1], best(cell)
             values = (lowest(cell, one) for one in seconds)
@@ -213,26 +260,10 @@ def report(cells: list[dict[str, Any]]) -> str:
             lines.append(f"| {' | '.join(row)} |")
     lines += ["", "Seconds of gauss-newton to a peer's lowest L so far, and their share of the peer's:", ""]
     lines += ["| data | start | seed | peer | after s | its L | gauss-newton, s | share |", "|---" * 8 + "|"]
-    for (data, start, seed), methods in sorted(groups.items()):
-        for method, cell in sorted(methods.items()):
-            ours = methods.get("gauss-newton")
-            if method == "gauss-newton" or ours is None:
-                continue
-            for mark in MARKS:
-                bar = lowest(cell, mark)
-                if bar is None:
-                    continue
-                when = reached(ours, bar)
-                share = None if when is None else when / mark
-                shares.setdefault((data, start, method, mark), []).append(share)
-                row = [data, start, str(seed), method, str(mark), f"{bar / 1000:.1f} k", number(when, ".1f")]
-                lines.append(f"| {' | '.join(row)} | {number(share, '.2f')} |")
-    lines += ["", "The share in the middle of the seeds (the higher one of two):", ""]
-    lines += ["| data | start | peer | after s | seeds | share |", "|---" * 6 + "|"]
-    for (data, start, peer, mark), found in sorted(shares.items()):
-        middle = sorted(np.inf if one is None else one for one in found)[len(found) // 2]
-        text = number(None if np.isinf(middle) else middle, ".2f")
-        lines.append(f"| {data} | {start} | {peer} | {mark} | {len(found)} | {text} |")
+    for (data, start, method, mark), found in sorted(beaten(cells).items()):
+        for seed, bar, when, was in found:
+            row = [data, start, str(seed), method, str(mark), f"{bar / 1000:.1f} k", timed(when, was, ".1f")]
+            lines.append(f"| {' | '.join(row)} | {timed(when / mark, was, '.2f')} |")
     return "\n".join(lines) + "\n"
 
 
@@ -285,6 +316,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=np.inf, help="of the clock, after which a run is left off")
     parser.add_argument("--widths", type=int, nargs="*", default=(256, 256))
     parser.add_argument("--rank", type=int, default=128)
+    parser.add_argument("--page", action="store_true", help="put the table of shares into README.md too")
     parser.add_argument("--report", action="store_true", help="only write the table and the pictures, from the cells")
     small = [("gauss-newton", 0.01), ("adam", 0.01)]
     options = parse(parser, RESULTS, methods=small, starts=list(STARTS), seeds=[0], points=2, widths=(4,), rank=3)
@@ -299,6 +331,8 @@ def main() -> None:
     if not cells:
         raise SystemExit("there are no cells yet: run the script without --report first.")
     (options.results / "race.md").write_text(report(cells))
+    if options.page:
+        README.write_text(on_page(README.read_text(), "race", page(cells)))
     print(report(cells))
     for data in sorted({cell["data"] for cell in cells}):
         plot(

@@ -23,7 +23,7 @@ from reproduction import canary
 from reproduction.entry import EXPERIMENTS, Entry
 
 LEDGER = "reproduction/ledger.json"
-APART = ("edges", "smoke", "tiny")  # marks in tables, and what only smoke runs use
+APART = ("edges", "pages", "smoke", "tiny")  # tables and their marks, and what only smoke runs use
 SHOWING = ("report", "plot", "markdown", "described", "shown", "table")  # functions that write results, not make them
 
 
@@ -101,20 +101,20 @@ def note(folder: Path, command: str, row: dict[str, Any]) -> None:
 
 
 def unknown(entry: Entry, folder: Path = EXPERIMENTS) -> int:
-    """How many of an entry's commands the ledger does not know: what they wrote is older than it."""
+    """How many of an entry's commands the ledger does not know: what they wrote is older than it, or they never ran."""
     rows = read(folder)
     return sum(command not in rows for command in entry.full)
 
 
 def made(entry: Entry, folder: Path = EXPERIMENTS) -> str:
-    """When an entry's commands were last run, in words: commits and last day, and how much is older than the ledger."""
+    """When an entry's commands were last run, in words: commits and last day, and of how many there is no record."""
     known = [row for command, row in read(folder).items() if command in entry.full]
     older = unknown(entry, folder)
     words = []
     if known:
         words.append(f"{', '.join(sorted({row['commit'] for row in known}))} on {max(row['day'] for row in known)}")
     if older:
-        words.append(f"**stale**, before the ledger{f', {older} of {len(entry.full)} commands' if known else ''}")
+        words.append(f"**stale or not run**: {older} of {len(entry.full)} commands")
     return "; ".join(words)
 
 

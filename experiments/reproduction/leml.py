@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from reproduction.entry import Entry, Records, Verdict, missing_data, proven, verdict_of
+from reproduction.entry import (
+    Entry,
+    Records,
+    Verdict,
+    beyond_noise,
+    mean_and_error,
+    missing_data,
+    not_run,
+    proven,
+    shown,
+    verdict_of,
+)
 
 FULL, MISSING, THEORY = "leml/full_labels_bibtex", "leml/missing_labels_bibtex", "leml/theory"
 RANKS = (20, 40, 60, 80, 100)
@@ -69,34 +80,40 @@ def _rivals(records: Records) -> Verdict:
 
 def _binary(records: Records) -> Verdict:
     rows = _rows(records)
-    missing = [(row["method"], row["ratio"], row["test"]["top-3"]) for row in records[MISSING]["rows"]]
-
-    def at(method: str, ratio: int) -> float:
-        found = [value for name, share, value in missing if (name, share) == (method, ratio)]
-        return sum(found) / len(found)
-
-    ratios = sorted({ratio for name, ratio, _ in missing if name == "BR-SQ"})
-    held = [max(rows["LEML-SQ", k]["top-3"] for k in RANKS) > rows["BR-SQ", 0]["top-3"]]
-    held += [at("LEML-SQ", ratio) > at("BR-SQ", ratio) for ratio in ratios]
-    text = ", ".join(
-        f"{ratio} % {100 * at('LEML-SQ', ratio):.1f} and {100 * at('BR-SQ', ratio):.1f}" for ratio in ratios
-    )
+    whole = max(rows["LEML-SQ", k]["top-3"] for k in RANKS) - rows["BR-SQ", 0]["top-3"]
+    drawn: dict[tuple[str, int], dict[int, float]] = {}
+    for row in records[MISSING]["rows"]:
+        if row["percent"] in (0, 40):
+            drawn.setdefault((row["method"], row["ratio"]), {})[row["seed"]] = 100 * row["test"]["top-3"]
+    leads = {}
+    for ratio in sorted({ratio for name, ratio in drawn if name == "BR-SQ"}):
+        ours, theirs = drawn["LEML-SQ", ratio], drawn["BR-SQ", ratio]
+        leads[ratio] = [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
+    text = ", ".join(f"{ratio} % {shown(*mean_and_error(every))} ({len(every)})" for ratio, every in leads.items())
     return verdict_of(
-        held,
-        "LEML ahead of BR with a chosen ridge in top-3 on bibtex, all labels known "
-        f"{100 * max(rows['LEML-SQ', k]['top-3'] for k in RANKS):.1f} and "
-        f"{100 * rows['BR-SQ', 0]['top-3']:.1f}; known {text}.",
+        [whole > 0, *(beyond_noise(every) for every in leads.values())],
+        f"cells of bibtex in which LEML is ahead; its top-3 in points less that of BR with a chosen ridge: every label "
+        f"known {100 * whole:.2f} at the best rank; of labels known (draws) {text}.",
     )
 
 
-def _missing(records: Records) -> Verdict:
+def _missing(records: Records, ratios: tuple[int, ...] = (5, 10, 20, 40), percents: tuple[int, ...] = ()) -> Verdict:
     from leml.published import MISSING as PUBLISHED
 
     stored: dict[tuple[str, int, int], list[float]] = {}
     for row in records[MISSING]["rows"]:
         stored.setdefault((row["method"], row["percent"], row["ratio"]), []).append(100 * row["test"]["top-3"])
-    cells = {(method, *key): figures[1] for method, rows in PUBLISHED.items() for key, figures in rows.items()}
+    cells = {
+        (method, *key): figures[1]
+        for method, rows in PUBLISHED.items()
+        for key, figures in rows.items()
+        if key[1] in ratios and (key[0] in percents or not percents)
+    }
     return _beside({key: sum(values) / len(values) for key, values in stored.items()}, cells)
+
+
+def _table5(records: Records) -> Verdict:
+    return _missing(records, (20,), (0, 40))
 
 
 def _risks(records: Records) -> list[dict[str, Any]]:
@@ -215,10 +232,10 @@ ENTRIES = (
         "table",
         "Missing labels, 20 % known, k = 0.4 L",
         "bibtex LEML 28.5, BCS 23.8, BR 25.8 (top-3)",
-        _missing,
+        _table5,
         (MISSING,),
         ("leml/missing_labels.py --data bibtex --ratios 20 --draws 1",),
-        BIBTEX_MISSING,
+        (DRAWN[0], *BIBTEX_MISSING[4:6]),
         ("ml_bibtex",),
     ),
     Entry(
@@ -299,6 +316,14 @@ ENTRIES = (
         (FULL, MISSING),
         full=(*BIBTEX_FULL, *DRAWN),
         data=("ml_bibtex",),
+    ),
+    Entry(
+        "leml.claim.overfitting",
+        "claim",
+        "CPLST overfits where features are many",
+        "autofood, compphys; a ridge handles it",
+        not_run("It could be seen on medical, 333 rows of 1,449 features."),
+        data=("ml_medical",),
     ),
     Entry(
         "leml.claims1-2",

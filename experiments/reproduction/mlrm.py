@@ -78,12 +78,12 @@ def _best(records: Records) -> Verdict:
     held, parts = [], []
     for rival in METHODS[:-1]:
         ahead, text = _compared(records, "MLRM'", rival)
-        held += ahead
+        held.append(all(ahead))
         parts.append(f"{rival} {text}")
-    return verdict_of(
-        held,
-        f"cells in which MLRM' is ahead by more than two standard errors; its AUC less that of {'; '.join(parts)}.",
-    )
+    sentence = f"its AUC less that of {'; '.join(parts)}"
+    if not held[METHODS.index("FNNM")]:
+        return Verdict("refuted", f"MLRM' is not ahead of FNNM by two standard errors at every rate; {sentence}.")
+    return verdict_of(held, f"rivals of which MLRM' is ahead by two standard errors at every rate; {sentence}.")
 
 
 def _transductive(records: Records) -> Verdict:

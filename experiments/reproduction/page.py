@@ -17,7 +17,8 @@ What five papers print and claim, beside what this library measures. A verdict i
 function of `experiments/reproduction/`, never typed in: **confirmed**, **partly**, **refuted** (the opposite is seen
 here), **untested** (it could be run with the data at hand and was not) or **no data** (it needs data that are not at
 hand). Parameters are chosen inside the training data unless a line says otherwise. A line ends with the commits whose
-code made its results and the last day; **stale** are results, or parts of them, from before such a record was kept.
+code made its results and the last day. **Stale or not run** are those of its commands of which no such record is kept:
+what they once wrote is shown and older, or there is nothing of them.
 """
 HEADLINES = (  # of each paper
     "negsel.claim.full",
@@ -30,6 +31,7 @@ HEADLINES = (  # of each paper
     "mlrm.claim.iterations",
     "esl.claim.newton",
 )
+README_BEGIN, README_END = "<!-- made by experiments/reproduce.py --report -->", "<!-- end of it -->"
 USE = """
 ```
 python experiments/reproduce.py --quick           # minutes: what small runs say
@@ -58,12 +60,41 @@ def headlines(entries: Sequence[Entry], folder: Path = EXPERIMENTS) -> str:
     return "\n".join(lines)
 
 
+def summary(papers: Mapping[str, str], entries: Sequence[Entry], folder: Path = EXPERIMENTS) -> str:
+    """README's paragraph: how many are in which state, and the verdicts on what the papers are known for."""
+    counts = Counter(entry.verdict(folder).state for entry in entries)
+    known = {entry.id: entry for entry in entries}
+    said = "; ".join(
+        f"{paper.upper()}: "
+        + ", ".join(
+            f"{known[name].title[0].lower()}{known[name].title[1:]} **{known[name].verdict(folder).state}**"
+            for name in HEADLINES
+            if known[name].paper == paper
+        )
+        for paper in papers
+    )
+    states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    return f"Of {len(entries)} tables, figures and claims of the five papers: {states}. {said}."
+
+
+def in_readme(readme: str, paragraph: str) -> str:
+    """README with its paragraph made anew."""
+    before, begin, rest = readme.partition(README_BEGIN)
+    _, end, after = rest.partition(README_END)
+    if not begin or not end:
+        raise SystemExit(f"README.md needs the lines {README_BEGIN!r} and {README_END!r}.")
+    return f"{before}{begin}\n{paragraph}\n{end}{after}"
+
+
 def written(papers: Mapping[str, str], entries: Sequence[Entry], folder: Path = EXPERIMENTS) -> str:
     """The page in Markdown, from what is stored below ``folder``."""
     verdicts = {entry.id: entry.verdict(folder) for entry in entries}
     old = {entry.id for entry in entries if verdicts[entry.id].state in STATES[:3] and ledger.unknown(entry, folder)}
     lines = [HEAD, headlines(entries, folder), ""]
-    lines += [f"| paper | | {' | '.join(STATES)} | of these stale |", "|---|---|" + "---|" * (len(STATES) + 1)]
+    lines += [
+        f"| paper | | {' | '.join(STATES)} | of these stale or in part |",
+        "|---|---|" + "---|" * (len(STATES) + 1),
+    ]
     for paper in papers:
         for kind in KINDS:
             ids = [entry.id for entry in entries if entry.paper == paper and entry.kind == kind]

@@ -144,7 +144,7 @@ def test_the_demo(home):
     with running("--serve", "--rank", 2, cwd=home, command="demo") as service:
         assert "serving shop (Blend" in service.said()
         question = {"items": ["coffee-01"], "where": {"category": "baking"}, "n": 3}
-        assert all(item.startswith("baking") for item in service.recommend(**question)["items"])
+        assert all(one["item"].startswith("baking") for one in service.recommend(**question)["items"])
         assert service.stop() == 0
 
 

@@ -45,7 +45,7 @@ def cold_start(found: dict[str, Any]) -> str:
 
 
 def tagging_text(found: dict[str, Any]) -> str:
-    return chart("precision@1 on 500 held-out packages", found["precision"], "MultiLabelMF")
+    return chart("precision@1 on 500 held-out packages", found["precision"], "KernelLabels")
 
 
 def star_ratings(found: dict[str, Any]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numba import njit
 
 
@@ -15,23 +14,18 @@ def sparse_pair_scores(
 ) -> None:  # fmt: skip
     """out_t is the score of user users[t] and item wanted[t]: the bits of ``sparse_scores``.
 
-    x_il = ±1 is the sign of a stored pair; rows of B are in ascending order of their items.
+    x_il = ±1 is the sign of a stored pair; rows of B have an item once, in any order.
     """
     for t in range(len(users)):
         j = wanted[t]
         total = base[j]
         for s in range(x_start[users[t]], x_start[users[t] + 1]):
-            low, high = np.int64(b_start[x_items[s]]), np.int64(b_start[x_items[s] + 1])
-            end = high
-            while low < high:
-                middle = (low + high) // 2
-                if b_items[middle] < j:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < end and b_items[low] == j:
-                if x_values[s] > 0:
-                    total += b_values[low]
-                else:
-                    total -= b_values[low]
+            l = x_items[s]
+            for place in range(b_start[l], b_start[l + 1]):
+                if b_items[place] == j:
+                    if x_values[s] > 0:
+                        total += b_values[place]
+                    else:
+                        total -= b_values[place]
+                    break
         out[t] = total

@@ -64,7 +64,7 @@ ESTIMATORS = {
     "ContentUsers": Entry(
         f"{RECOMMEND}.content_users",
         "recommender",
-        "what users alike by profile, words or friends like: for those nobody has seen",
+        "what users alike by profile, words or friends like: for those who are new",
         ("similar_items", "similar_users", *GROWS),
     ),
     "BPR": Entry(

@@ -1,5 +1,7 @@
 """ItemItem: the contract, EASE, what dislikes and weights do, new users and items, explanation, parts and bad input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -288,4 +290,9 @@ def test_pairs_have_the_bits_of_lists(dtype):
     model = ItemItem(neighbors=9, reg=1.0, dtype=dtype).fit(sp.csr_array(matrix))
     items, scores = model.recommend(n=30, exclude_seen=False)
     users = np.repeat(np.arange(80), 30)
+    assert np.array_equal(model.score_pairs(users, items.ravel()), scores.ravel())
+    b = model.coefficients_
+    order = np.concatenate([np.arange(start, stop)[::-1] for start, stop in zip(b.indptr, b.indptr[1:])])
+    turned = sp.csr_array((b.data[order], b.indices[order], b.indptr), shape=b.shape)
+    model.state_ = replace(model.state_, coefficients=turned)
     assert np.array_equal(model.score_pairs(users, items.ravel()), scores.ravel())

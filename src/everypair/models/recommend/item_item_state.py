@@ -104,7 +104,7 @@ class ItemItemState(NamedValue):
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
         """Scores of the pairs (users[t], items[t]), each from the entries of B that it adds up."""
         b, x = self.coefficients, self.interactions
-        if not (sp.issparse(b) and b.has_sorted_indices and x.has_sorted_indices):
+        if not (sp.issparse(b) and x.has_sorted_indices):
             return scores_of_pairs(self, users, items, n_threads)
         out = np.empty(len(users), self.base.dtype)
         parts = (x.indptr, x.indices, x.data, b.indptr, b.indices, b.data, self.base)

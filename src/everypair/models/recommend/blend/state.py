@@ -121,7 +121,10 @@ class BlendState(NamedValue):
         return Answer(self._sum(answers, seen.shape[0], weights), seen)
 
     def pair_scores(self, users: NDArray[Any], items: NDArray[Any], n_threads: int) -> Array:
-        """Scores of the pairs (users[t], items[t])."""
+        """Scores of the pairs (users[t], items[t]).
+
+        Of members with factors these alone; the scale of others is a mean over all items, which they score once a user.
+        """
         return scores_of_pairs(self, users, items, n_threads)
 
     def check_numbers(self) -> None:
