@@ -24,7 +24,8 @@ test-blas: $(VENV)/.dev
 # the lowest declared versions (Python 3.11 has wheels of all) and the newest, in environments of their own
 PARTS := plot,neural,tune,cluster,serve
 TOOLS := "pytest>=8" "pytest-xdist>=3.6" "hypothesis>=6.100" "packaging" "httpx>=0.27" "optax>=0.2.2" pandas polars
-SOME ?= tests/store tests/data tests/metrics tests/retrieve tests/problem tests/solvers tests/models
+FILES := tests/models/test_files.py tests/models/test_kept_files.py tests/models/test_codec.py
+SOME ?= tests/store tests/data tests/metrics tests/retrieve $(FILES)
 test-oldest: $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet packaging
 	$(BIN)/python tools/versions.py floors > build-floors.txt

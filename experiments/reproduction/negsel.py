@@ -207,6 +207,7 @@ def _table4_commands(data: str) -> tuple[str, ...]:
 
 
 TABLE_4_COMMANDS = tuple(command for data in SETS for command in _table4_commands(data))
+FIGURES_23_RESULTS = tuple(f"negsel/figures23_{size}" for size in (500, 1000, 100))  # 100: quick runs
 FIGURES_23 = (
     "negsel/figures23.py --draws 3 --regs -4 -3 -2 -1 0 --powers -20 -16 -12 -10 -8 -6 -4 -2 0 4 8",
     "negsel/figures23.py --size 1000 --regs -3 -2 -1 0 --powers -20 -16 -12 -8 -4 0 4 8",
@@ -292,7 +293,7 @@ ENTRIES = (
         "The best weight α follows the density, generated matrices",
         "for ρ̄ = .95, .1, .05, .01 at α = ρ̄/(2 − ρ̄)",
         _figures23,
-        ("negsel/figures23_500", "negsel/figures23_1000"),
+        FIGURES_23_RESULTS,
         ("negsel/figures23.py --size 100 --regs -4 -2 -1 --powers -12 -8 -4 0 4",),
         FIGURES_23,
         differs="m = 500 with three draws, 1,000 with one, both with coarser grids; 5,000 was not run",
@@ -303,7 +304,7 @@ ENTRIES = (
         "The same: the curves for ρ̄ = .1 and .05 are concave",
         "the best α is neither the least nor the greatest",
         _concave,
-        ("negsel/figures23_500", "negsel/figures23_1000"),
+        FIGURES_23_RESULTS,
         full=FIGURES_23,
     ),
     Entry(

@@ -93,7 +93,7 @@ def test_a_catalogue_holds_items_without_events(model):
         ({"at_most": {"genre": 1}}, "has several values in a cell"),
         ({"diversity": 2}, "diversity must be a number from 0, the order of scores, to 1, got 2"),
         ({"unknown": "skip"}, "unknown must be one of 'error', 'ignore'"),
-        ({"output": "excel"}, "transform must be one of"),
+        ({"output": "excel"}, "output must be one of"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused(model, filters, sentence):

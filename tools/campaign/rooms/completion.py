@@ -96,7 +96,7 @@ def one_shrinkage(model: Any, Y: np.ndarray, seen: np.ndarray, sides: dict[str, 
     np.testing.assert_allclose(matrix, found, atol=1e-6 * (1 + np.abs(found).max()), err_msg="one shrinkage")
 
 
-SPECIAL = {"MLRM": {"coding": None, "correct": None}}
+SPECIAL = {"MLRM": {"coding": None, "correct": None}, "Maxide": {"orthonormal": False}}
 CHECKS = {"FPCA": fixed_point, "FNNM": objective, "Maxide": features_alone, "MLRM": one_shrinkage}
 ROOM = Room(
     "completion",

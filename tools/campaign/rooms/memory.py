@@ -79,8 +79,11 @@ def prepared() -> Prepared:
         task("s")  # everything is imported and compiled
         place = folder / f"{name}.npy"
         if (child := os.fork()) == 0:  # so that this process has no room from it
-            np.save(place, task("l"))
-            os._exit(0)
+            try:
+                np.save(place, task("l"))
+                os._exit(0)
+            finally:
+                os._exit(1)
         assert os.waitpid(child, 0)[1] == 0, name
         expected[name] = np.load(place)
     return Prepared({name: functools.partial(task, "l") for name, task in tasks.items()}, expected)
@@ -90,7 +93,10 @@ def trial(case: Case, folder: Path) -> str:
     tasks, expected = prepared()
     said, name = folder / "said", case["task"]
     if (child := os.fork()) == 0:
-        os._exit(short_of_memory(tasks[name], expected[name], case["kib"] * 1024, said))
+        try:
+            os._exit(short_of_memory(tasks[name], expected[name], case["kib"] * 1024, said))
+        finally:
+            os._exit(1)
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     text = said.read_text(errors="replace") if said.exists() else ""
@@ -105,13 +111,14 @@ def short_of_memory(task: Callable[[], Any], expected: Any, room: int, said: Pat
     out = os.open(said, os.O_WRONLY | os.O_CREAT)
     os.dup2(out, 2)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + room, used + room))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + room, hard))
     try:
         found = task()
     except MemoryError:
         return 3
     except BaseException as failure:
-        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
         if isinstance(failure, OSError) and "allocate memory" in str(failure):
             return 4
         traceback.print_exc(file=sys.__stderr__)
