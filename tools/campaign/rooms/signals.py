@@ -88,6 +88,7 @@ def started(name: str, folder: Path, seconds: float, number: int) -> tuple[int, 
 
 
 def trial(case: Case, place: Path) -> str:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, as do its children
     pristine()
     folder, name = copied(place), case["command"]
     task, number = TASKS[name], SIGNALS[case["signal"]]
