@@ -62,6 +62,6 @@ def _checked_half_life(half_life: Any, dated: bool) -> Any:
             "half_life must have a unit of fixed length (weeks, days, hours, …): "
             "months and years differ in length, use numpy.timedelta64(30, 'D')."
         )
-    if not (span > np.timedelta64(0) if dated else 0 < span < np.inf):
+    if not (span > np.timedelta64(0, "s") if dated else 0 < span < np.inf):
         raise ValueError(f"half_life must be positive and finite, got {half_life!r}.")
     return span

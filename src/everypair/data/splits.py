@@ -243,7 +243,7 @@ def moment_of(since: Any, dated: bool = False) -> Any:
     try:
         date = np.datetime64(since, "s")
     except (ValueError, TypeError):
-        date = np.datetime64("NaT")
+        date = np.datetime64("NaT", "s")
     if np.isnat(date):
         raise ValueError(f"since= must be a number of the times' clock or a date such as '2024-03-01', got {since!r}.")
     return date if dated else int(date.astype(np.int64))
