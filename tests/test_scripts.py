@@ -196,7 +196,9 @@ def test_smoke(script, execute, tmp_path, capsys):
     for path in tables:
         assert "nan" not in path.read_text()
         cells = path.with_suffix("")  # a table of many runs keeps a file of each
-        assert path.with_suffix(".json").exists() or any(cells.glob("*.json")) or path.name == "defaults.md"
+        assert (
+            path.with_suffix(".json").exists() or any(cells.glob("*.json")) or path.name in ("defaults.md", "page.md")
+        )
     for one in (*BEFORE.get(script, ()), script):
         CHECKS.get(one, lambda folder: None)(tmp_path)
 

@@ -29,7 +29,7 @@ from everypair import Blend, ItemItem
 from everypair.data import load_debian, split_entries
 from everypair.metrics.held_out import HeldOut, users_with_positives
 from everypair.metrics.per_row import average_rows, ndcg, rows_error
-from everypair.models.recommend.blend.blend import scaled
+from everypair.models.recommend.blend.scale import scaled
 from everypair.models.recommend.blend.weights import GRID
 
 RESULTS = Path(__file__).parent / "results"

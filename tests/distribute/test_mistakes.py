@@ -159,7 +159,7 @@ def test_a_validation_of_another_shape(clients):
 
 def test_a_checkpoint_of_another_version(tmp_path, clients):
     (tmp_path / "checkpoint.json").write_text('{"format": 99}')
-    with pytest.raises(ValueError, match="checkpoint of another version"):
+    with pytest.raises(ValueError, match="checkpoint of version 99 of the format, and this EveryPair reads version"):
         OneClassMF(rank=1, random_state=0).fit(np.eye(4), client=clients(2), callbacks=[ShardCheckpoint(tmp_path)])
 
 

@@ -89,7 +89,7 @@ def test_rows_without_a_positive_are_the_mean_of_their_neighbours():
     assert not {2, 5} & set(state.left_known)
     for row in (2, 5):
         near = sorted(state.left_known, key=lambda j: -S[row, j])[:2]
-        weights = S[row, near]
+        weights = S[row, near] ** 2
         np.testing.assert_allclose(state.left[row], weights @ state.left[near] / weights.sum())
     new = model.complete(left_features=S[[5]])
     np.testing.assert_allclose(new[0], model.complete()[5])

@@ -59,7 +59,21 @@ def test_on_the_command_line(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.csv").write_text("user,item\n" + "".join(f"{u},{i}\n" for u, i in EVENTS))
-    call("fit", "log.csv", "-o", "model.ep", "--rank", 3, "--holdout", 0.2, "--commit", "abc", "-q")
+    call(
+        "fit",
+        "log.csv",
+        "--model",
+        "OneClassMF",
+        "-o",
+        "model.ep",
+        "--rank",
+        3,
+        "--holdout",
+        0.2,
+        "--commit",
+        "abc",
+        "-q",
+    )
     told = json.loads(call("card", "model.ep", "--json").stdout)
     assert told["commit"] == "abc"
     assert told["held out"].startswith("20 % of all events")

@@ -151,7 +151,7 @@ def test_members_that_cannot_are_named():
     blend = Blend(models=[small(), BPR(rank=2, random_state=0)]).fit(EVENTS)
     with pytest.raises(ValueError, match=r'BPR cannot take in further events of known users.*known="ignore"'):
         blend.update([("u1", "i9")])
-    with pytest.raises(AttributeError, match="BPR has no update: OneClassMF, Blend, ItemItem"):
+    with pytest.raises(AttributeError, match="BPR has no update: Blend, OneClassMF, ItemItem"):
         BPR(rank=2).update([("u1", "i9")])
 
 
