@@ -126,7 +126,7 @@ def test_the_same_bits_on_any_number_of_threads():
     rng = np.random.default_rng(0)
     left = rng.normal(size=(1500, 24)).astype(np.float32)
     right = rng.normal(size=(3000, 24)).astype(np.float32)
-    seen = sp.random(1500, 3000, density=0.02, format="csr", rng=rng)
+    seen = sp.csr_array(rng.random((1500, 3000)) < 0.02)
     first = top_k(left, right, 10, exclude=seen, n_threads=1)
     for threads in (2, 3):
         assert_same(top_k(left, right, 10, exclude=seen, n_threads=threads), first)
