@@ -32,7 +32,9 @@ import numpy as np
 import scipy.sparse as sp
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from datasets import split
+from machine import machine
 
 from everypair import Blend, ItemItem, OneClassMF, Popularity
 from everypair.data import load_debian, split_entries
@@ -332,6 +334,7 @@ def main() -> None:
                 result = {"skipped": f"dense matrices of {needed:,.0f} MiB"}
             else:
                 print(name, method, flush=True)
+                record["machine"] = machine()  # of the newest row
                 points, most = (grid[:2], 3) if options.smoke else (grid, len(grid) + MORE_POINTS)
                 ladders, trials = LADDERS.get(method, {}), result["trials"]
                 result = tuned(make, points, ladders, train, test, trials, keep, most, options.cpu_limit)
