@@ -113,7 +113,7 @@ class BlendState(NamedValue):
         else:
             seen = stored_rows(users.events, self.shape[1], self.interactions.dtype)
         answers: list[Scores | None] = []
-        weights = self.weights if users.features is None else self._weights_of(seen)
+        weights = self._weights_of(seen)
         for value, weight, reads in zip(self.values, weights, self.reads):
             own = replace(users, features=users.features if reads[LEFT] else None)
             silent = not np.any(weight) or (own.events is None and own.features is None)
